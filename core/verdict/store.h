@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The verdict store: what was found about each file system of this host
+ *
+ * STATEDIR/verdicts/KEY.json, one record a file system, and
+ * STATEDIR/paths.json, which maps each configured path to what a worker found
+ * when it opened it. Files are replaced by rename (written, fsync'ed,
+ * renamed, directory fsync'ed), so that a reader takes no lock and never
+ * waits. Directories are 0700, files 0600, owned by root; others are refused.
+ *
+ * No function here resolves or touches a path under test: paths are looked
+ * up as strings, mounts in /proc/self/mountinfo.
+ *
+ * Records merge use by use: a use that was not tested keeps what was known,
+ * and a local-scope result never replaces a fresh cluster-scope one unless
+ * it is unfit.
+ */
+#ifndef PINGPONG_VERDICT_STORE_H
+#define PINGPONG_VERDICT_STORE_H
+
+#include <time.h>
+
+#include "core/verdict/verdict.h"
+
+/* One use in a record */
+struct stored_use {
+	bool present;
+	enum fitness fitness;
+	bool hung;
+	enum scope scope;
+	time_t when;
+	const char *boot_id;
+	const char *with;	/* the members, one line */
+	const char **because;
+	const char **mended_by;
+	const char *reason;
+};
+
+struct stored_record {
+	const char *key;
+	const char *fstype, *source;
+	struct stored_use uses[USE_COUNT];
+	struct setting *settings;
+	size_t num_settings;
+};
+
+/*
+ * KEY of a file system: type, source and the options that matter; hex, fit
+ * for a file name. Options that do not matter are listed in store.c.
+ */
+char *store_key(TALLOC_CTX *mem_ctx, const char *fstype, const char *source,
+		const char *options);
+
+/*
+ * Record what a run found for one member's place: merges into the record of
+ * its file system and notes the path.
+ *
+ * statedir: normally STATEDIR. tested: bits of the uses that were tested.
+ *
+ * Returns 0, EPERM (a directory or file there is not owned by us or open to
+ * others), ENOMEM, or the errno of the write (ENOSPC, EROFS ...): the old
+ * record is then intact.
+ */
+int store_write(const char *statedir, const struct member_info *member,
+		const struct verdict *verdict, unsigned tested, time_t now,
+		const char *with);
+
+/*
+ * Look up a path as configured (a string).
+ *
+ * Returns 0 with *record, a child of mem_ctx; ENOENT: path never recorded;
+ * ESTALE: recorded, but its mount is not the same any more; EPERM, EINVAL
+ * (corrupt), ENOMEM, or the errno of a read.
+ */
+int store_lookup(TALLOC_CTX *mem_ctx, const char *statedir,
+		 const char *mountinfo, const char *path,
+		 struct stored_record **record);
+
+/* Every record, for `pingpong status`; callback per (path, record or errno) */
+int store_each(TALLOC_CTX *mem_ctx, const char *statedir,
+	       const char *mountinfo,
+	       void (*fn)(const char *path, int err,
+			  const struct stored_record *record,
+			  void *private_data),
+	       void *private_data);
+
+/* Forget a path and, when no other path has it, its file system's record.
+ * Returns 0, ENOENT, or as store_write(). */
+int store_forget(const char *statedir, const char *path);
+
+#endif
