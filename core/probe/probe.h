@@ -19,6 +19,7 @@ enum probe_op {
 	PROBE_BEGIN,	/* make (make set) or open the run directory `name`;
 			 * fails with ENOENT while it is not to be seen */
 	PROBE_FINISH,	/* remove the run directory with all in it */
+	PROBE_RESET,	/* close every slot, unmap, forget the ring */
 	PROBE_OPEN,	/* file `name` into slot; make: O_CREAT | O_EXCL;
 			 * append: O_APPEND */
 	PROBE_CLOSE,
@@ -59,7 +60,6 @@ enum probe_family {
 	PROBE_FLOCK,	/* flock(2): whole file */
 };
 
-/* which file of the run a slot can be */
 #define PROBE_SLOTS 64
 #define PROBE_NAME_MAX 80
 
@@ -71,7 +71,6 @@ struct probe_request {
 	bool wait;
 	bool make;
 	bool append;
-	bool direct;		/* O_DIRECT would be of no use: unused */
 	uint64_t start, len;
 	uint64_t value;		/* pattern: see below */
 	uint64_t count;

@@ -1,0 +1,859 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * One function an operation, one table. Each makes the calls it is named for
+ * and reports them as they are; what they mean is for core/checks to judge.
+ */
+#include <errno.h>
+#include <linux/openat2.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/time.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/probe/ops.h"
+#include "core/probe/syscalls.h"
+
+#define CHUNK 65536
+
+volatile sig_atomic_t probe_interrupted;
+
+uint8_t probe_pattern(uint64_t value, uint64_t offset)
+{
+	uint64_t x;
+
+	if (value == 0) {
+		return 0;
+	}
+	/* the low bits of the value survive whatever the offset, so that
+	 * neighbouring values never share a byte; never 0 */
+	x = offset * 0x9e3779b97f4a7c15ULL;
+	return (uint8_t)(((x >> 56) & 0xf0) ^ ((value % 15) + 1));
+}
+
+static void interrupted(int sig)
+{
+	(void)sig;
+	probe_interrupted = 1;
+}
+
+/*
+ * From patience_ms on, SIGALRM interrupts a waiting call; again every 5 ms,
+ * in case it came just before the call began to wait.
+ */
+static void patience_begin(unsigned patience_ms)
+{
+	struct sigaction sa = { .sa_handler = interrupted };
+	struct itimerval it = {
+		.it_value = {
+			.tv_sec = patience_ms / 1000,
+			.tv_usec = (patience_ms % 1000) * 1000,
+		},
+		.it_interval = { .tv_usec = 5000 },
+	};
+
+	probe_interrupted = 0;
+	if (patience_ms == 0) {
+		return;
+	}
+	sigaction(SIGALRM, &sa, NULL);
+	setitimer(ITIMER_REAL, &it, NULL);
+}
+
+static void patience_end(void)
+{
+	struct itimerval it = {};
+
+	setitimer(ITIMER_REAL, &it, NULL);
+}
+
+static void fill_pattern(uint8_t *buf, size_t n, uint64_t value,
+			 uint64_t offset)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		buf[i] = probe_pattern(value, offset + i);
+	}
+}
+
+static void explain(struct probe_answer *answer, uint64_t value, uint8_t seen)
+{
+	unsigned back;
+
+	for (back = 1; back <= 8 && back < value; back++) {
+		if (seen == probe_pattern(value - back, answer->at)) {
+			answer->value = value - back;
+			return;
+		}
+	}
+	answer->value = seen == 0 ? 0 : UINT64_MAX;
+}
+
+static void compare_pattern(struct probe_answer *answer, const uint8_t *buf,
+			    size_t n, uint64_t value, uint64_t offset)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (buf[i] == probe_pattern(value, offset + i)) {
+			continue;
+		}
+		if (answer->wrong == 0) {
+			answer->at = offset + i;
+			explain(answer, value, buf[i]);
+		}
+		answer->wrong++;
+	}
+}
+
+/* what fstat, fstatat and fstatfs say of a file */
+static void answer_stat(struct probe_answer *answer, const struct stat *st)
+{
+	answer->dev = st->st_dev;
+	answer->inode = st->st_ino;
+	answer->size = (uint64_t)st->st_size;
+}
+
+static int op_nop(struct probe_worker *worker,
+		  const struct probe_request *req, struct probe_answer *answer)
+{
+	(void)worker;
+	(void)req;
+	(void)answer;
+	return 0;
+}
+
+static int op_begin(struct probe_worker *worker,
+		    const struct probe_request *req,
+		    struct probe_answer *answer)
+{
+	struct stat st = {};
+	int ret;
+
+	ret = probe_dir_open(&worker->dir, req->name, req->make);
+	if (ret != 0) {
+		return ret;
+	}
+	ret = syscalls()->fstat(worker->dir.run, &st);
+	if (ret == -1) {
+		return errno;
+	}
+	answer_stat(answer, &st);
+	return 0;
+}
+
+static struct probe_slot *slot_of(struct probe_worker *worker,
+				  const struct probe_request *req)
+{
+	return &worker->slots[req->slot];
+}
+
+static int slot_unmap(struct probe_slot *slot)
+{
+	int ret;
+
+	if (slot->map == NULL) {
+		return 0;
+	}
+	ret = syscalls()->munmap(slot->map, slot->map_len);
+	slot->map = NULL;
+	return ret == -1 ? errno : 0;
+}
+
+static int slot_close(struct probe_slot *slot)
+{
+	int ret, err;
+
+	err = slot_unmap(slot);
+	if (slot->fd == -1) {
+		return err;
+	}
+	ret = syscalls()->close(slot->fd);
+	slot->fd = -1;
+	slot->leased = false;
+	if (ret == -1 && err == 0) {
+		err = errno;
+	}
+	return err;
+}
+
+static int op_ring_end(struct probe_worker *worker,
+		       const struct probe_request *req,
+		       struct probe_answer *answer)
+{
+	(void)req;
+	(void)answer;
+	if (!worker->ringing) {
+		return 0;
+	}
+	worker->ringing = false;
+	return ring_end(&worker->ring);
+}
+
+static int op_reset(struct probe_worker *worker,
+		    const struct probe_request *req,
+		    struct probe_answer *answer)
+{
+	unsigned i;
+	int err, ret;
+
+	err = op_ring_end(worker, req, answer);
+	for (i = 0; i < PROBE_SLOTS; i++) {
+		ret = slot_close(&worker->slots[i]);
+		if (ret != 0 && err == 0) {
+			err = ret;
+		}
+	}
+	return err;
+}
+
+static int op_finish(struct probe_worker *worker,
+		     const struct probe_request *req,
+		     struct probe_answer *answer)
+{
+	op_reset(worker, req, answer);
+	return probe_dir_remove(&worker->dir);
+}
+
+static int op_open(struct probe_worker *worker,
+		   const struct probe_request *req,
+		   struct probe_answer *answer)
+{
+	struct probe_slot *slot = slot_of(worker, req);
+	struct open_how how = {
+		.flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
+			   RESOLVE_NO_MAGICLINKS,
+	};
+	struct stat st = {};
+	int ret;
+
+	if (slot->fd != -1) {
+		return EBUSY;
+	}
+	if (req->make) {
+		how.flags |= O_CREAT | O_EXCL;
+		how.mode = 0600;
+	}
+	if (req->append) {
+		how.flags |= O_APPEND;
+	}
+	slot->fd = syscalls()->openat2(worker->dir.run, req->name, &how);
+	if (slot->fd == -1) {
+		return errno;
+	}
+	ret = syscalls()->fstat(slot->fd, &st);
+	if (ret == -1) {
+		ret = errno;
+		slot_close(slot);
+		return ret;
+	}
+	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid()) {
+		slot_close(slot);
+		return EPERM;
+	}
+	answer_stat(answer, &st);
+	return 0;
+}
+
+static int op_close(struct probe_worker *worker,
+		    const struct probe_request *req,
+		    struct probe_answer *answer)
+{
+	(void)answer;
+	return slot_close(slot_of(worker, req));
+}
+
+static int flock_op(const struct probe_request *req)
+{
+	int op = req->type == F_WRLCK ? LOCK_EX :
+		 req->type == F_RDLCK ? LOCK_SH : LOCK_UN;
+
+	return req->wait ? op : op | LOCK_NB;
+}
+
+static int lock_cmd(const struct probe_request *req, bool wait)
+{
+	if (req->family == PROBE_OFD) {
+		return wait ? F_OFD_SETLKW : F_OFD_SETLK;
+	}
+	return wait ? F_SETLKW : F_SETLK;
+}
+
+static int op_lock(struct probe_worker *worker,
+		   const struct probe_request *req,
+		   struct probe_answer *answer)
+{
+	struct flock fl = {
+		.l_type = (short)req->type,
+		.l_whence = SEEK_SET,
+		.l_start = (off_t)req->start,
+		.l_len = (off_t)req->len,
+	};
+	int fd = slot_of(worker, req)->fd;
+	int ret, err;
+
+	(void)answer;
+	patience_begin(req->wait ? req->patience_ms : 0);
+	do {
+		if (req->family == PROBE_FLOCK) {
+			ret = syscalls()->flock(fd, flock_op(req));
+		} else {
+			ret = syscalls()->fcntl_lock(
+				fd, lock_cmd(req, req->wait), &fl);
+		}
+		err = ret == -1 ? errno : 0;
+	} while (err == EINTR && !probe_interrupted);
+	patience_end();
+	return err;
+}
+
+static int op_getlk(struct probe_worker *worker,
+		    const struct probe_request *req,
+		    struct probe_answer *answer)
+{
+	struct flock fl = {
+		.l_type = (short)req->type,
+		.l_whence = SEEK_SET,
+		.l_start = (off_t)req->start,
+		.l_len = (off_t)req->len,
+	};
+	int cmd = req->family == PROBE_OFD ? F_OFD_GETLK : F_GETLK;
+	int ret;
+
+	ret = syscalls()->fcntl_lock(slot_of(worker, req)->fd, cmd, &fl);
+	if (ret == -1) {
+		return errno;
+	}
+	answer->type = fl.l_type;
+	answer->start = (uint64_t)fl.l_start;
+	answer->len = (uint64_t)fl.l_len;
+	answer->pid = fl.l_pid;
+	return 0;
+}
+
+static int op_write(struct probe_worker *worker,
+		    const struct probe_request *req,
+		    struct probe_answer *answer)
+{
+	uint8_t buf[CHUNK];
+	ssize_t n;
+
+	while (answer->count < req->len) {
+		uint64_t ofs = req->start + answer->count;
+		uint64_t left = req->len - answer->count;
+
+		if (left > sizeof(buf)) {
+			left = sizeof(buf);
+		}
+		fill_pattern(buf, left, req->value, ofs);
+		n = syscalls()->pwrite(slot_of(worker, req)->fd, buf, left,
+				       (off_t)ofs);
+		if (n == -1) {
+			return errno;
+		}
+		if (n == 0) {
+			return EIO;
+		}
+		answer->count += (uint64_t)n;
+	}
+	return 0;
+}
+
+static int op_read(struct probe_worker *worker,
+		   const struct probe_request *req,
+		   struct probe_answer *answer)
+{
+	uint8_t buf[CHUNK];
+	ssize_t n;
+
+	while (answer->count < req->len) {
+		uint64_t ofs = req->start + answer->count;
+		uint64_t left = req->len - answer->count;
+
+		if (left > sizeof(buf)) {
+			left = sizeof(buf);
+		}
+		n = syscalls()->pread(slot_of(worker, req)->fd, buf, left,
+				      (off_t)ofs);
+		if (n == -1) {
+			return errno;
+		}
+		if (n == 0) {
+			return 0;
+		}
+		compare_pattern(answer, buf, (size_t)n, req->value, ofs);
+		answer->count += (uint64_t)n;
+	}
+	return 0;
+}
+
+static int op_map(struct probe_worker *worker,
+		  const struct probe_request *req,
+		  struct probe_answer *answer)
+{
+	struct probe_slot *slot = slot_of(worker, req);
+	void *p = NULL;
+
+	(void)answer;
+	if (slot->map != NULL) {
+		return EBUSY;
+	}
+	p = syscalls()->mmap(NULL, req->len, PROT_READ | PROT_WRITE,
+			     MAP_SHARED, slot->fd, 0);
+	if (p == MAP_FAILED) {
+		return errno;
+	}
+	slot->map = p;
+	slot->map_len = req->len;
+	return 0;
+}
+
+static int mapped(const struct probe_slot *slot,
+		  const struct probe_request *req)
+{
+	if (slot->map == NULL || req->start > slot->map_len ||
+	    req->len > slot->map_len - req->start) {
+		return EINVAL;
+	}
+	return 0;
+}
+
+static int op_map_write(struct probe_worker *worker,
+			const struct probe_request *req,
+			struct probe_answer *answer)
+{
+	struct probe_slot *slot = slot_of(worker, req);
+	int ret;
+
+	ret = mapped(slot, req);
+	if (ret != 0) {
+		return ret;
+	}
+	fill_pattern(slot->map + req->start, req->len, req->value,
+		     req->start);
+	answer->count = req->len;
+	return 0;
+}
+
+static int op_map_read(struct probe_worker *worker,
+		       const struct probe_request *req,
+		       struct probe_answer *answer)
+{
+	struct probe_slot *slot = slot_of(worker, req);
+	int ret;
+
+	ret = mapped(slot, req);
+	if (ret != 0) {
+		return ret;
+	}
+	compare_pattern(answer, slot->map + req->start, req->len, req->value,
+			req->start);
+	answer->count = req->len;
+	return 0;
+}
+
+static int op_unmap(struct probe_worker *worker,
+		    const struct probe_request *req,
+		    struct probe_answer *answer)
+{
+	(void)answer;
+	return slot_unmap(slot_of(worker, req));
+}
+
+static int op_truncate(struct probe_worker *worker,
+		       const struct probe_request *req,
+		       struct probe_answer *answer)
+{
+	int ret;
+
+	(void)answer;
+	ret = syscalls()->ftruncate(slot_of(worker, req)->fd,
+				    (off_t)req->start);
+	return ret == -1 ? errno : 0;
+}
+
+static int op_stat(struct probe_worker *worker,
+		   const struct probe_request *req,
+		   struct probe_answer *answer)
+{
+	struct statfs sfs = {};
+	struct stat st = {};
+	int fd = slot_of(worker, req)->fd;
+	int ret;
+
+	ret = syscalls()->fstat(fd, &st);
+	if (ret == -1) {
+		return errno;
+	}
+	answer_stat(answer, &st);
+	ret = syscalls()->fstatfs(fd, &sfs);
+	if (ret == -1) {
+		return errno;
+	}
+	memcpy(&answer->fsid, &sfs.f_fsid, sizeof(answer->fsid));
+	return 0;
+}
+
+static int op_lookup(struct probe_worker *worker,
+		     const struct probe_request *req,
+		     struct probe_answer *answer)
+{
+	struct stat st = {};
+	int ret;
+
+	ret = syscalls()->fstatat(worker->dir.run, req->name, &st,
+				  AT_SYMLINK_NOFOLLOW);
+	if (ret == -1) {
+		return errno;
+	}
+	answer_stat(answer, &st);
+	return 0;
+}
+
+static int op_rename(struct probe_worker *worker,
+		     const struct probe_request *req,
+		     struct probe_answer *answer)
+{
+	int ret;
+
+	(void)answer;
+	ret = syscalls()->renameat(worker->dir.run, req->name,
+				   worker->dir.run, req->name2);
+	return ret == -1 ? errno : 0;
+}
+
+static int op_unlink(struct probe_worker *worker,
+		     const struct probe_request *req,
+		     struct probe_answer *answer)
+{
+	int ret;
+
+	(void)answer;
+	ret = syscalls()->unlinkat(worker->dir.run, req->name, 0);
+	return ret == -1 ? errno : 0;
+}
+
+static int op_fork_close(struct probe_worker *worker,
+			 const struct probe_request *req,
+			 struct probe_answer *answer)
+{
+	int fd = slot_of(worker, req)->fd;
+	int status = 0;
+	pid_t pid, got;
+
+	(void)answer;
+	pid = fork();
+	if (pid == -1) {
+		return errno;
+	}
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		_exit(syscalls()->close(fd) == -1 ? errno & 0x7f : 0);
+	}
+	do {
+		got = waitpid(pid, &status, 0);
+	} while (got == -1 && errno == EINTR);
+	if (got != pid || !WIFEXITED(status)) {
+		return ECHILD;
+	}
+	return WEXITSTATUS(status);
+}
+
+static int op_append(struct probe_worker *worker,
+		     const struct probe_request *req,
+		     struct probe_answer *answer)
+{
+	uint8_t buf[CHUNK];
+	ssize_t n;
+
+	if (req->len > sizeof(buf)) {
+		return EINVAL;
+	}
+	for (; answer->count < req->count; answer->count++) {
+		/* a record is told by its value: the same at any offset */
+		memset(buf, 0, req->len);
+		memcpy(buf, &(uint64_t){ req->value + answer->count },
+		       sizeof(uint64_t));
+		n = syscalls()->pwrite(slot_of(worker, req)->fd, buf,
+				       req->len, 0);
+		if (n == -1) {
+			return errno;
+		}
+		if ((uint64_t)n != req->len) {
+			return EIO;
+		}
+	}
+	return 0;
+}
+
+static int op_count(struct probe_worker *worker,
+		    const struct probe_request *req,
+		    struct probe_answer *answer)
+{
+	uint8_t buf[CHUNK];
+	uint64_t ofs, value;
+	ssize_t n;
+
+	if (req->len > sizeof(buf) || req->len < sizeof(value)) {
+		return EINVAL;
+	}
+	for (ofs = 0;; ofs += req->len) {
+		n = syscalls()->pread(slot_of(worker, req)->fd, buf, req->len,
+				      (off_t)ofs);
+		if (n == -1) {
+			return errno;
+		}
+		if ((uint64_t)n < req->len) {
+			answer->size = ofs + (uint64_t)n;
+			return 0;
+		}
+		memcpy(&value, buf, sizeof(value));
+		if (value >= req->value && value < req->value + req->count) {
+			answer->count++;
+		} else {
+			answer->wrong++;
+		}
+	}
+}
+
+static int op_lease(struct probe_worker *worker,
+		    const struct probe_request *req,
+		    struct probe_answer *answer)
+{
+	struct probe_slot *slot = slot_of(worker, req);
+	int ret;
+
+	(void)answer;
+	/* the notice of a break is of no use: F_GETLEASE tells */
+	signal(SIGIO, SIG_IGN);
+	ret = syscalls()->fcntl_int(slot->fd, F_SETLEASE, req->type);
+	if (ret == -1) {
+		return errno;
+	}
+	slot->leased = req->type != F_UNLCK;
+	return 0;
+}
+
+static int op_leased(struct probe_worker *worker,
+		     const struct probe_request *req,
+		     struct probe_answer *answer)
+{
+	int ret;
+
+	ret = syscalls()->fcntl_int(slot_of(worker, req)->fd, F_GETLEASE, 0);
+	if (ret == -1) {
+		return errno;
+	}
+	answer->type = ret;
+	return 0;
+}
+
+static int op_lock_many(struct probe_worker *worker,
+			const struct probe_request *req,
+			struct probe_answer *answer)
+{
+	struct flock fl = { .l_type = (short)req->type,
+			    .l_whence = SEEK_SET, .l_len = 1 };
+	int ret;
+
+	for (; answer->count < req->count; answer->count++) {
+		fl.l_start = (off_t)(req->start + 2 * answer->count);
+		ret = syscalls()->fcntl_lock(slot_of(worker, req)->fd,
+					     lock_cmd(req, false), &fl);
+		if (ret == -1) {
+			return errno;
+		}
+	}
+	return 0;
+}
+
+static void ledger_drop(struct probe_worker *worker)
+{
+	if (worker->ledger != NULL) {
+		munmap(worker->ledger, worker->ledger_size);
+		worker->ledger = NULL;
+	}
+}
+
+static void ledger_take(struct probe_worker *worker, int fd, uint64_t nlocks)
+{
+	struct stat st = {};
+	void *p = NULL;
+	int ret;
+
+	ledger_drop(worker);
+	ret = fstat(fd, &st);
+	worker->ledger_size = sizeof(struct ring_ledger) +
+			      nlocks * sizeof(uint32_t);
+	if (ret == 0 && (uint64_t)st.st_size >= worker->ledger_size) {
+		p = mmap(NULL, worker->ledger_size, PROT_READ | PROT_WRITE,
+			 MAP_SHARED, fd, 0);
+		if (p != MAP_FAILED) {
+			worker->ledger = p;
+		}
+	}
+	close(fd);
+}
+
+static int op_ring(struct probe_worker *worker,
+		   const struct probe_request *req,
+		   struct probe_answer *answer)
+{
+	uint64_t hist[RING_HIST_BUCKETS] = {};
+	struct ring *ring = &worker->ring;
+	int ret;
+
+	if (!worker->ringing) {
+		*ring = (struct ring){
+			.fd = slot_of(worker, req)->fd,
+			.nlocks = req->nlocks,
+			.start = req->start,
+			.io = (enum ring_io)req->io,
+			.family = req->family == PROBE_OFD ? RING_OFD
+							   : RING_PROCESS,
+			.width = 8,
+			.ledger = worker->ledger,
+			.member = req->member,
+		};
+	}
+	ring->hist = hist;
+	ring->stop = &probe_interrupted;
+	patience_begin(req->window_ms);
+	ret = 0;
+	if (!worker->ringing) {
+		ret = ring_begin(ring);
+		worker->ringing = true;
+	}
+	if (ret == 0 && req->window_ms > 0) {
+		ret = ring_run(ring, ring_now() +
+			       (uint64_t)req->window_ms * 1000000);
+	}
+	patience_end();
+	ring->hist = NULL;
+	answer->frozen = ring->holding;
+	answer->turns = ring->turns;
+	answer->position = ring->position;
+	answer->violations = ring->violations;
+	answer->violation_turn = ring->first.turn;
+	answer->violation_byte = ring->first.byte;
+	answer->violation_seen = ring->first.seen;
+	answer->p50_ns = ring_hist_percentile(hist, 0.5);
+	answer->p99_ns = ring_hist_percentile(hist, 0.99);
+	answer->max_ns = ring_hist_percentile(hist, 1.0);
+	if (ret != 0 && ring->failed != NULL) {
+		strncpy(answer->failed, ring->failed,
+			sizeof(answer->failed) - 1);
+	}
+	return ret;
+}
+
+#define USES_SLOT 0x1		/* of a file that is open */
+#define USES_RUN 0x2		/* needs the run directory */
+
+static const struct {
+	int (*fn)(struct probe_worker *worker,
+		  const struct probe_request *req,
+		  struct probe_answer *answer);
+	unsigned needs;
+} ops[PROBE_OPS] = {
+	[PROBE_NOP] = { op_nop, 0 },
+	[PROBE_BEGIN] = { op_begin, 0 },
+	[PROBE_FINISH] = { op_finish, 0 },
+	[PROBE_RESET] = { op_reset, 0 },
+	[PROBE_OPEN] = { op_open, USES_RUN },
+	[PROBE_CLOSE] = { op_close, USES_SLOT },
+	[PROBE_LOCK] = { op_lock, USES_SLOT },
+	[PROBE_GETLK] = { op_getlk, USES_SLOT },
+	[PROBE_WRITE] = { op_write, USES_SLOT },
+	[PROBE_READ] = { op_read, USES_SLOT },
+	[PROBE_MAP] = { op_map, USES_SLOT },
+	[PROBE_MAP_WRITE] = { op_map_write, USES_SLOT },
+	[PROBE_MAP_READ] = { op_map_read, USES_SLOT },
+	[PROBE_UNMAP] = { op_unmap, USES_SLOT },
+	[PROBE_TRUNCATE] = { op_truncate, USES_SLOT },
+	[PROBE_STAT] = { op_stat, USES_SLOT },
+	[PROBE_LOOKUP] = { op_lookup, USES_RUN },
+	[PROBE_RENAME] = { op_rename, USES_RUN },
+	[PROBE_UNLINK] = { op_unlink, USES_RUN },
+	[PROBE_FORK_CLOSE] = { op_fork_close, USES_SLOT },
+	[PROBE_APPEND] = { op_append, USES_SLOT },
+	[PROBE_COUNT] = { op_count, USES_SLOT },
+	[PROBE_LEASE] = { op_lease, USES_SLOT },
+	[PROBE_LEASED] = { op_leased, USES_SLOT },
+	[PROBE_LOCK_MANY] = { op_lock_many, USES_SLOT },
+	[PROBE_RING] = { op_ring, USES_SLOT },
+	[PROBE_RING_END] = { op_ring_end, 0 },
+};
+
+void probe_worker_init(struct probe_worker *worker, int place)
+{
+	unsigned i;
+
+	*worker = (struct probe_worker){
+		.dir = { .place = place, .top = -1, .run = -1 },
+	};
+	for (i = 0; i < PROBE_SLOTS; i++) {
+		worker->slots[i].fd = -1;
+	}
+}
+
+/* a name is one component and no way out */
+static bool name_valid(const char *name)
+{
+	return name[0] != '\0' && name[0] != '.' &&
+	       strchr(name, '/') == NULL;
+}
+
+static int request_check(const struct probe_worker *worker,
+			 const struct probe_request *req)
+{
+	unsigned needs;
+
+	if ((unsigned)req->op >= PROBE_OPS || req->slot >= PROBE_SLOTS ||
+	    req->len > (uint64_t)1 << 40 || req->nlocks > 1 << 20) {
+		return EINVAL;
+	}
+	needs = ops[req->op].needs;
+	if ((needs & USES_RUN) != 0 && worker->dir.run == -1) {
+		return EBADF;
+	}
+	if ((needs & USES_SLOT) != 0 && worker->slots[req->slot].fd == -1) {
+		return EBADF;
+	}
+	if (((needs & USES_RUN) != 0 || req->op == PROBE_BEGIN) &&
+	    !name_valid(req->name)) {
+		return EINVAL;
+	}
+	if (req->op == PROBE_RENAME && !name_valid(req->name2)) {
+		return EINVAL;
+	}
+	if (req->op == PROBE_RING && (req->nlocks < 1 || req->io > RING_MMAP)) {
+		return EINVAL;
+	}
+	return 0;
+}
+
+void probe_worker_do(struct probe_worker *worker,
+		     const struct probe_request *req, int ledger_fd,
+		     struct probe_answer *answer)
+{
+	uint64_t begin;
+
+	*answer = (struct probe_answer){};
+	if (ledger_fd != -1) {
+		ledger_take(worker, ledger_fd, req->nlocks);
+	}
+	answer->err = request_check(worker, req);
+	if (answer->err != 0) {
+		return;
+	}
+	begin = ring_now();
+	answer->err = ops[req->op].fn(worker, req, answer);
+	answer->ns = ring_now() - begin;
+}

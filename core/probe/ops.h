@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Carrying out requests (core/probe/probe.h) in a worker
+ */
+#ifndef PINGPONG_PROBE_OPS_H
+#define PINGPONG_PROBE_OPS_H
+
+#include <signal.h>
+
+#include "core/probe/dir.h"
+#include "core/probe/probe.h"
+#include "core/probe/ring.h"
+
+struct probe_slot {
+	int fd;			/* -1: free */
+	uint8_t *map;		/* or NULL */
+	size_t map_len;
+	bool leased;
+};
+
+struct probe_worker {
+	struct probe_dir dir;
+	struct probe_slot slots[PROBE_SLOTS];
+	struct ring ring;
+	bool ringing;		/* the ring holds a byte */
+	struct ring_ledger *ledger;
+	size_t ledger_size;
+};
+
+/* place: descriptor of the directory under test. */
+void probe_worker_init(struct probe_worker *worker, int place);
+
+/*
+ * Carry out one request; may block for as long as the file system does.
+ * ledger_fd: descriptor that came with it, or -1; it is closed.
+ */
+void probe_worker_do(struct probe_worker *worker,
+		     const struct probe_request *request, int ledger_fd,
+		     struct probe_answer *answer);
+
+/* Set by a signal handler: a waiting call is to give up. */
+extern volatile sig_atomic_t probe_interrupted;
+
+#endif
