@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# shellcheck shell=bash
+#
+# For test scripts: ". tests/lib.sh" gives them
+#
+#   SCRATCH               a directory that goes at the end
+#   PINGPONG, PING_PONG   the programs under test (BUILD is set by tests/run)
+#   at_exit CMD...        runs CMD at the end, the last one first
+#
+#   ok CASE
+#   not_ok CASE [LINE...]           LINEs are shown as the evidence
+#   skip CASE WHY
+#   skip_all WHY                    ends the script: nothing can be tested
+#   need CMD...                     skip_all where a program is missing
+#
+#   run CMD...                      runs it; STATUS, $OUT and $ERR hold exit
+#                                   status, stdout and stderr
+#   expect_exit STATUS CASE CMD...  run, and the case that STATUS is right
+#   expect CASE CMD...              the case that CMD succeeds
+#   expect_not CASE CMD...          the case that CMD fails
+#   expect_jq CASE FILTER [ARG...]  the case that the filter holds for $OUT
+#
+#   mounts NAME N [VARIANT]         brings up tests/mounts/NAME.sh in $MNT
+#                                   ($MNT/node0 ...) until unmounts or the end
+#   unmounts                        takes the last one down again
+#
+# The exit status is 1 if a case failed.
+
+set -u
+export PATH="$PATH:/usr/sbin:/sbin"
+export LC_ALL=C
+
+TESTS=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
+BUILD=${BUILD:-$(dirname "$TESTS")/build}
+export BUILD
+# shellcheck disable=SC2034
+PINGPONG=$BUILD/cli/pingpong
+# shellcheck disable=SC2034
+PING_PONG=$BUILD/cli/ping_pong
+SCRATCH=$(mktemp -d) || exit 1
+OUT=$SCRATCH/stdout
+ERR=$SCRATCH/stderr
+STATUS=
+MNT=
+
+cleanups=()
+failures=0
+instances=0
+
+at_exit()
+{
+	cleanups+=("$(printf '%q ' "$@")")
+}
+
+at_end()
+{
+	local ret=$? i
+
+	trap '' INT TERM HUP
+	for ((i = ${#cleanups[@]} - 1; i >= 0; i--)); do
+		eval "${cleanups[i]}"
+	done
+	rm -rf --one-file-system "$SCRATCH"
+	[ "$failures" = 0 ] || ret=1
+	exit "$ret"
+}
+trap at_end EXIT
+trap 'exit 1' INT TERM HUP
+
+ok()
+{
+	echo "ok $1"
+}
+
+not_ok()
+{
+	echo "not ok $1"
+	shift
+	[ $# -eq 0 ] || printf '%s\n' "$@" | sed 's/^/#   /'
+	failures=$((failures + 1))
+}
+
+skip()
+{
+	echo "skip $1: $2"
+}
+
+skip_all()
+{
+	skip all "$1"
+	exit 0
+}
+
+need()
+{
+	local cmd
+
+	for cmd in "$@"; do
+		[ -n "$(command -v "$cmd")" ] || skip_all "no program '$cmd'"
+	done
+}
+
+run()
+{
+	"$@" >"$OUT" 2>"$ERR" </dev/null
+	STATUS=$?
+}
+
+# What the last run said, short enough for a log.
+said()
+{
+	echo "exit status $STATUS"
+	head -c 4000 "$OUT"
+	head -c 1000 "$ERR" | sed 's/^/stderr: /'
+}
+
+expect_exit()
+{
+	local want=$1 name=$2
+	shift 2
+
+	run "$@"
+	if [ "$STATUS" = "$want" ]; then
+		ok "$name"
+		return 0
+	fi
+	not_ok "$name" "expected exit status $want from: $*" "$(said)"
+	return 1
+}
+
+expect()
+{
+	local name=$1 evidence
+	shift
+
+	if evidence=$("$@" 2>&1); then
+		ok "$name"
+	else
+		not_ok "$name" "failed: $*" "$evidence"
+	fi
+}
+
+expect_not()
+{
+	local name=$1 evidence
+	shift
+
+	if evidence=$("$@" 2>&1); then
+		not_ok "$name" "succeeded: $*" "$evidence"
+	else
+		ok "$name"
+	fi
+}
+
+expect_jq()
+{
+	local name=$1 filter=$2 evidence
+	shift 2
+
+	if evidence=$(jq -e "$@" "$filter" <"$OUT" 2>&1); then
+		ok "$name"
+	else
+		not_ok "$name" "does not hold: $filter" "it gives: $evidence" \
+			"$(jq -c "$@" "${SHOW:-.}" <"$OUT" 2>&1 | cut -c -2000)"
+	fi
+}
+
+mounts()
+{
+	local script=$TESTS/mounts/$1.sh n=$2
+	shift 2
+
+	instances=$((instances + 1))
+	MNT=$SCRATCH/mnt$instances
+	MNT_SCRIPT=$script
+	at_exit take_down "$script" "$MNT"
+	"$script" up "$n" "$MNT" "$@"
+}
+
+take_down()
+{
+	[ ! -d "$2" ] || "$1" down "$2"
+}
+
+unmounts()
+{
+	take_down "$MNT_SCRIPT" "$MNT"
+}
