@@ -24,6 +24,7 @@ export LC_ALL=C
 
 NAME=$(basename "$0" .sh)
 DAEMONS=yes
+daemons=()
 
 die()
 {
@@ -37,7 +38,8 @@ enter()
 	nsenter --net="$STATE/net" -- "$@"
 }
 
-# daemon LOG CMD...: the same, in the background and a session of its own.
+# daemon LOG CMD...: the same, in the background and a session of its own. CMD
+# stays in the foreground: its end before the mounts are there is a failure.
 daemon()
 {
 	local log=$STATE/$1.log
@@ -45,6 +47,7 @@ daemon()
 	setsid nsenter --net="$STATE/net" -- "$@" \
 		</dev/null >"$log" 2>&1 &
 	disown
+	daemons+=("$!")
 }
 
 # wait_for SECONDS CMD...: until CMD succeeds.
@@ -73,12 +76,25 @@ is_mounted()
 		/proc/self/mountinfo
 }
 
-wait_mounted()
+all_mounted()
 {
 	local i
 
 	for ((i = 0; i < $1; i++)); do
-		wait_for 20 is_mounted "$2/node$i" || return 1
+		is_mounted "$2/node$i" || return 1
+	done
+}
+
+wait_mounted()
+{
+	local end=$((SECONDS + 20)) pid
+
+	until all_mounted "$1" "$2"; do
+		[ $SECONDS -lt $end ] || return 1
+		for pid in "${daemons[@]}"; do
+			kill -0 "$pid" 2>/dev/null || return 1
+		done
+		sleep 0.05
 	done
 }
 
