@@ -17,12 +17,13 @@
 /* One line of mountinfo; strings are unescaped and children of the struct */
 struct mount_line {
 	uint64_t id;		/* mount id, as statx(2) gives it */
+	uint64_t parent;	/* id of the mount it is mounted on */
 	unsigned major, minor;	/* st_dev of files on it (not on btrfs) */
 	const char *root;	/* root of the mount within the file system */
 	const char *point;	/* mount point */
 	const char *options;	/* per mount */
 	const char *fstype;	/* "ext4", "fuse.glusterfs" */
-	const char *source;
+	const char *source;	/* may be empty */
 	const char *super_options;
 	const char *line;	/* the whole line, as it was read */
 };
@@ -39,5 +40,18 @@ int mount_line_parse(TALLOC_CTX *mem_ctx, const char *line,
  */
 int mount_by_id(TALLOC_CTX *mem_ctx, const char *mountinfo, uint64_t id,
 		struct mount_line **out);
+
+/*
+ * The mount that a path leads to, by the mount points alone: what is mounted
+ * over one of its directories hides what was there before.
+ *
+ * path: absolute, without symbolic links, "." and "..", as /proc/self/fd
+ * shows it.
+ *
+ * Returns 0, ENOENT (no mount covers it), EINVAL (not absolute), ENOMEM, or
+ * the errno of the read.
+ */
+int mount_by_path(TALLOC_CTX *mem_ctx, const char *mountinfo, const char *path,
+		  struct mount_line **out);
 
 #endif
