@@ -7,6 +7,7 @@
 #   PINGPONG, PING_PONG   the programs under test (BUILD is set by tests/run)
 #   at_exit CMD...        runs CMD at the end, the last one first
 #
+#   about TEXT            stands before the names of the cases that follow
 #   ok CASE
 #   not_ok CASE [LINE...]           LINEs are shown as the evidence
 #   skip CASE WHY
@@ -20,11 +21,24 @@
 #   expect_not CASE CMD...          the case that CMD fails
 #   expect_jq CASE FILTER [ARG...]  the case that the filter holds for $OUT
 #
+#   expect_says CASE PATTERN FILE   the case that a line of FILE matches
+#
+#   check_exit STATUS CASE ARG...   expect_exit of pingpong check --json ARG...;
+#                                   the others look at its report:
+#   expect_outcome OUTCOME CHECK... the case that each has this outcome
+#   expect_use FITNESS USE...       the case that each is fit, unfit, unknown
+#   expect_because USE CHECK...     the case that these are among the reasons
+#   expect_mended USE PARAMETER     the case that this setting mends it
+#   expect_clean DIR                the case that no probe directory is left
+#
 #   mounts NAME N [VARIANT]         brings up tests/mounts/NAME.sh in $MNT
 #                                   ($MNT/node0 ...) until unmounts or the end
 #   unmounts                        takes the last one down again
 #
 # The exit status is 1 if a case failed.
+
+# A script that is started by itself starts the runner, which starts it again:
+# its store and its leftovers must not be those of the machine.
 
 set -u
 export PATH="$PATH:/usr/sbin:/sbin"
@@ -33,6 +47,11 @@ export LC_ALL=C
 TESTS=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
 BUILD=${BUILD:-$(dirname "$TESTS")/build}
 export BUILD
+if [ -z "${UNDER_TESTS_RUN:-}" ]; then
+	self=$(realpath "$0")
+	self=${self#"$TESTS"/}
+	exec "$TESTS/run" --build "$BUILD" "${self%.sh}"
+fi
 # shellcheck disable=SC2034
 PINGPONG=$BUILD/cli/pingpong
 # shellcheck disable=SC2034
@@ -42,7 +61,9 @@ OUT=$SCRATCH/stdout
 ERR=$SCRATCH/stderr
 STATUS=
 MNT=
+MNT_SCRIPT=
 
+subject=
 cleanups=()
 failures=0
 instances=0
@@ -67,14 +88,19 @@ at_end()
 trap at_end EXIT
 trap 'exit 1' INT TERM HUP
 
+about()
+{
+	subject="$1, "
+}
+
 ok()
 {
-	echo "ok $1"
+	echo "ok $subject$1"
 }
 
 not_ok()
 {
-	echo "not ok $1"
+	echo "not ok $subject$1"
 	shift
 	[ $# -eq 0 ] || printf '%s\n' "$@" | sed 's/^/#   /'
 	failures=$((failures + 1))
@@ -82,7 +108,7 @@ not_ok()
 
 skip()
 {
-	echo "skip $1: $2"
+	echo "skip $subject$1: $2"
 }
 
 skip_all()
@@ -110,7 +136,11 @@ run()
 said()
 {
 	echo "exit status $STATUS"
-	head -c 4000 "$OUT"
+	if [ -n "${SHOW:-}" ]; then
+		jq -c "$SHOW" <"$OUT" 2>&1
+	else
+		head -c 4000 "$OUT"
+	fi
 	head -c 1000 "$ERR" | sed 's/^/stderr: /'
 }
 
@@ -157,12 +187,83 @@ expect_jq()
 	local name=$1 filter=$2 evidence
 	shift 2
 
-	if evidence=$(jq -e "$@" "$filter" <"$OUT" 2>&1); then
+	if evidence=$(jq -e "$filter" "$@" <"$OUT" 2>&1); then
 		ok "$name"
 	else
 		not_ok "$name" "does not hold: $filter" "it gives: $evidence" \
-			"$(jq -c "$@" "${SHOW:-.}" <"$OUT" 2>&1 | cut -c -2000)"
+			"$(jq -c "${SHOW:-.}" "$@" <"$OUT" 2>&1 | cut -c -2000)"
 	fi
+}
+
+expect_says()
+{
+	if grep -q -e "$2" "$3"; then
+		ok "$1"
+	else
+		not_ok "$1" "no line matches: $2" "$(head -c 2000 "$3")"
+	fi
+}
+
+check_exit()
+{
+	local want=$1 name=$2
+	shift 2
+
+	SHOW='{exit, verdict}' \
+	expect_exit "$want" "$name" "$PINGPONG" check --json "$@"
+}
+
+expect_outcome()
+{
+	local outcome=$1
+	shift
+
+	# shellcheck disable=SC2016
+	SHOW='[.checks[] | select(.name | IN($ARGS.positional[]))]' \
+	expect_jq "$outcome: $*" '
+		[.checks[] | select(.name | IN($ARGS.positional[])) | .outcome]
+		| length == ($ARGS.positional | length)
+		  and all(. == $outcome)
+		' --arg outcome "$outcome" --args "$@"
+}
+
+expect_use()
+{
+	local fitness=$1
+	shift
+
+	# shellcheck disable=SC2016
+	SHOW='.verdict' expect_jq "$fitness: $*" '
+		[.verdict[$ARGS.positional[]].fitness]
+		| length > 0 and all(. == $fitness)
+		' --arg fitness "$fitness" --args "$@"
+}
+
+expect_because()
+{
+	local use=$1
+	shift
+
+	# shellcheck disable=SC2016
+	SHOW='.verdict[$use]' expect_jq "$use because of: $*" '
+		.verdict[$use].because as $because
+		| $ARGS.positional | all(IN($because[]))
+		' --arg use "$use" --args "$@"
+}
+
+expect_mended()
+{
+	# shellcheck disable=SC2016
+	SHOW='{use: .verdict[$use], settings}' \
+	expect_jq "$1 mended by: $2" '
+		(.verdict[$use].mended_by | index($parameter))
+		and any(.settings[]; .parameter == $parameter and .needed)
+		' --arg use "$1" --arg parameter "$2"
+}
+
+expect_clean()
+{
+	expect_not "no probe directory is left" ls -d "$1/.pingpong"
 }
 
 mounts()
