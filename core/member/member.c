@@ -1,0 +1,730 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "core/member/agent.h"
+#include "core/member/channel.h"
+#include "core/member/supervisor.h"
+#include "core/member/wire.h"
+
+/* How much longer than a worker's time an agent's answer may take before the
+ * host counts as unreachable */
+#define CHANNEL_GRACE_MS 3000
+
+struct member {
+	struct tevent_context *ev;
+	struct member_info info;
+	bool gone;
+	/* one of the two: */
+	struct supervisor *local;
+	struct channel *remote;
+	pid_t rsh;		/* the command behind the channel; 0: none */
+};
+
+bool member_same_node(const struct member_info *a,
+		      const struct member_info *b)
+{
+	return strcmp(a->boot_id, b->boot_id) == 0 && a->major == b->major &&
+	       a->minor == b->minor;
+}
+
+const struct member_info *member_info(const struct member *member)
+{
+	return &member->info;
+}
+
+bool member_gone(const struct member *member)
+{
+	return member->gone;
+}
+
+static int member_destructor(struct member *member)
+{
+	if (member->rsh > 0) {
+		/* its agent sees the end of its input; not waited for: this
+		 * process ends soon, or ignores its children */
+		kill(member->rsh, SIGTERM);
+	}
+	return 0;
+}
+
+/* ---- what the worker said of its place --------------------------------- */
+
+static const char *info_string(struct member *member, const json_t *info,
+			       const char *name)
+{
+	const char *value = json_string_value(json_object_get(info, name));
+
+	return talloc_strdup(member, value != NULL ? value : "");
+}
+
+static uint64_t info_number(const json_t *info, const char *name)
+{
+	return (uint64_t)json_integer_value(json_object_get(info, name));
+}
+
+static void member_take_info(struct member *member, const json_t *info)
+{
+	struct member_info *mi = &member->info;
+
+	mi->host = info_string(member, info, "host");
+	mi->resolved = info_string(member, info, "resolved");
+	mi->kernel = info_string(member, info, "kernel");
+	mi->boot_id = info_string(member, info, "boot_id");
+	mi->mount_line = info_string(member, info, "mount_line");
+	mi->fstype = info_string(member, info, "fstype");
+	mi->source = info_string(member, info, "source");
+	mi->options = info_string(member, info, "options");
+	mi->mnt_ns = info_number(info, "mnt_ns");
+	mi->mount_id = info_number(info, "mount_id");
+	mi->major = (unsigned)info_number(info, "major");
+	mi->minor = (unsigned)info_number(info, "minor");
+	mi->st_dev = info_number(info, "st_dev");
+	mi->inode = info_number(info, "inode");
+	mi->fsid = info_number(info, "fsid");
+}
+
+/* ---- start -------------------------------------------------------------- */
+
+struct start_state {
+	struct tevent_context *ev;
+	struct member *member;
+	unsigned timeout_ms;
+	const char *host;	/* NULL: this one */
+	const char *why;
+};
+
+/* [HOST:]PATH; a colon behind a slash is the path's own */
+static const char *split_place(TALLOC_CTX *mem_ctx, const char *place,
+			       const char **host)
+{
+	size_t n = strcspn(place, ":/");
+
+	*host = NULL;
+	if (place[n] != ':' || n == 0) {
+		return place;
+	}
+	*host = talloc_strndup(mem_ctx, place, n);
+	return place + n + 1;
+}
+
+static void become_rsh(char *const *argv, int sock)
+{
+	dup2(sock, STDIN_FILENO);
+	dup2(sock, STDOUT_FILENO);
+	close_range(3, ~0U, 0);
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	execvp(argv[0], argv);
+	fprintf(stderr, "pingpong: cannot run '%s': %s\n", argv[0],
+		strerror(errno));
+	_exit(127);
+}
+
+static char **rsh_argv(TALLOC_CTX *mem_ctx, const char *rsh,
+		       const char *host)
+{
+	char *line = talloc_strdup(mem_ctx, rsh);
+	char **argv = talloc_zero_array(mem_ctx, char *, strlen(rsh) + 4);
+	char *save = NULL, *word = NULL;
+	unsigned n = 0;
+
+	if (line == NULL || argv == NULL) {
+		return NULL;
+	}
+	for (word = strtok_r(line, " \t", &save); word != NULL;
+	     word = strtok_r(NULL, " \t", &save)) {
+		argv[n++] = word;
+	}
+	if (n == 0) {
+		return NULL;
+	}
+	argv[n++] = talloc_strdup(mem_ctx, host);
+	argv[n++] = talloc_strdup(mem_ctx, "pingpong");
+	argv[n] = talloc_strdup(mem_ctx, "agent");
+	return argv;
+}
+
+static int connect_rsh(struct member *member, struct tevent_context *ev,
+		       const char *rsh, const char *host)
+{
+	char **argv = rsh_argv(member, rsh, host);
+	int sock[2];
+	int ret;
+
+	if (argv == NULL) {
+		return ENOMEM;
+	}
+	ret = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sock);
+	if (ret == -1) {
+		return errno;
+	}
+	member->rsh = fork();
+	if (member->rsh == 0) {
+		become_rsh(argv, sock[1]);
+	}
+	ret = member->rsh == -1 ? errno : 0;
+	close(sock[1]);
+	if (ret != 0) {
+		close(sock[0]);
+		return ret;
+	}
+	talloc_free(argv);
+	member->remote = channel_create(member, ev, sock[0], sock[0]);
+	if (member->remote == NULL) {
+		close(sock[0]);
+		return ENOMEM;
+	}
+	return 0;
+}
+
+static void start_local_done(struct tevent_req *subreq);
+static void start_greeted(struct tevent_req *subreq);
+static void start_remote_done(struct tevent_req *subreq);
+
+static int start_local(struct tevent_req *req, const char *worker)
+{
+	struct start_state *state = tevent_req_data(req, struct start_state);
+	struct member *member = state->member;
+	struct tevent_req *subreq = NULL;
+
+	member->local = supervisor_create(member, state->ev, worker,
+					  member->info.path);
+	if (member->local == NULL) {
+		return ENOMEM;
+	}
+	subreq = supervisor_start_send(state, state->ev, member->local,
+				       state->timeout_ms);
+	if (subreq == NULL) {
+		return ENOMEM;
+	}
+	tevent_req_set_callback(subreq, start_local_done, req);
+	return 0;
+}
+
+static int start_remote(struct tevent_req *req, const char *rsh)
+{
+	struct start_state *state = tevent_req_data(req, struct start_state);
+	struct member *member = state->member;
+	struct tevent_req *subreq = NULL;
+	int ret;
+
+	ret = connect_rsh(member, state->ev, rsh, state->host);
+	if (ret != 0) {
+		return ret;
+	}
+	subreq = channel_hello_send(state, state->ev, member->remote,
+				    state->timeout_ms);
+	if (subreq == NULL) {
+		return ENOMEM;
+	}
+	tevent_req_set_callback(subreq, start_greeted, req);
+	return 0;
+}
+
+struct tevent_req *member_start_send(TALLOC_CTX *mem_ctx,
+				     struct tevent_context *ev,
+				     const struct member_reach *reach,
+				     const char *place, unsigned number,
+				     unsigned timeout_ms)
+{
+	struct start_state *state = NULL;
+	struct tevent_req *req = NULL;
+	struct member *member = NULL;
+	const char *path = NULL;
+	int ret;
+
+	req = tevent_req_create(mem_ctx, &state, struct start_state);
+	if (req == NULL) {
+		return NULL;
+	}
+	member = talloc_zero(state, struct member);
+	if (tevent_req_nomem(member, req)) {
+		return tevent_req_post(req, ev);
+	}
+	talloc_set_destructor(member, member_destructor);
+	path = split_place(state, place, &state->host);
+	state->ev = ev;
+	state->member = member;
+	state->timeout_ms = timeout_ms;
+	member->ev = ev;
+	member->info.number = number;
+	member->info.name = talloc_strdup(member, place);
+	member->info.path = talloc_strdup(member, path);
+	ret = state->host == NULL ? start_local(req, reach->worker)
+				  : start_remote(req, reach->rsh);
+	if (ret != 0) {
+		tevent_req_error(req, ret);
+		return tevent_req_post(req, ev);
+	}
+	return req;
+}
+
+static void start_failed(struct tevent_req *req, int err)
+{
+	struct start_state *state = tevent_req_data(req, struct start_state);
+	const char *name = state->member->info.name;
+
+	switch (err) {
+	case ETIMEDOUT:
+		state->why = talloc_asprintf(
+			state, "'%s': no answer when opened, for %u s",
+			name, state->timeout_ms / 1000);
+		break;
+	case EHOSTUNREACH:
+	case EPROTO:
+		break;	/* said where it was found */
+	default:
+		state->why = talloc_asprintf(state, "'%s': %s", name,
+					     strerror(err));
+	}
+	tevent_req_error(req, err);
+}
+
+static void start_local_done(struct tevent_req *subreq)
+{
+	struct tevent_req *req = tevent_req_callback_data(subreq,
+							  struct tevent_req);
+	struct start_state *state = tevent_req_data(req, struct start_state);
+	json_t *info = NULL;
+	int ret;
+
+	ret = supervisor_start_recv(subreq, &info);
+	TALLOC_FREE(subreq);
+	if (ret != 0) {
+		start_failed(req, ret);
+		return;
+	}
+	member_take_info(state->member, info);
+	json_decref(info);
+	tevent_req_done(req);
+}
+
+static void start_unreachable(struct tevent_req *req, int err,
+			      const char *what)
+{
+	struct start_state *state = tevent_req_data(req, struct start_state);
+
+	state->why = talloc_asprintf(state, "host '%s': %s", state->host,
+				     what);
+	start_failed(req, err);
+}
+
+static void start_greeted(struct tevent_req *subreq)
+{
+	struct tevent_req *req = tevent_req_callback_data(subreq,
+							  struct tevent_req);
+	struct start_state *state = tevent_req_data(req, struct start_state);
+	json_t *hello = NULL;
+	json_int_t oldest, newest;
+	int ret;
+
+	ret = channel_hello_recv(subreq, &hello);
+	TALLOC_FREE(subreq);
+	if (ret != 0) {
+		start_unreachable(req, EHOSTUNREACH,
+				  ret == ETIMEDOUT
+				  ? "no answer from 'pingpong agent'"
+				  : "'pingpong agent' did not start");
+		return;
+	}
+	newest = json_integer_value(json_object_get(hello, "protocol"));
+	oldest = json_integer_value(json_object_get(hello, "oldest"));
+	json_decref(hello);
+	if (oldest > AGENT_PROTOCOL || newest < AGENT_PROTOCOL_OLDEST) {
+		start_unreachable(req, EPROTO,
+				  "its agent speaks another protocol version");
+		return;
+	}
+	subreq = channel_ask_send(
+		state, state->ev, state->member->remote,
+		json_pack("{ss si}", "start", state->member->info.path,
+			  "timeout_ms", (int)state->timeout_ms),
+		-1, state->timeout_ms + CHANNEL_GRACE_MS);
+	if (tevent_req_nomem(subreq, req)) {
+		return;
+	}
+	tevent_req_set_callback(subreq, start_remote_done, req);
+}
+
+/* err of an agent's answer; the answer itself stays the caller's */
+static int remote_recv(struct tevent_req *subreq, json_t **answer)
+{
+	int ret = channel_ask_recv(subreq, answer);
+
+	if (ret == ETIMEDOUT || ret == ECONNRESET) {
+		/* the agent keeps its own time: it is the host or the way */
+		return EHOSTUNREACH;
+	}
+	if (ret != 0) {
+		return ret;
+	}
+	return (int)json_integer_value(json_object_get(*answer, "err"));
+}
+
+static void start_remote_done(struct tevent_req *subreq)
+{
+	struct tevent_req *req = tevent_req_callback_data(subreq,
+							  struct tevent_req);
+	struct start_state *state = tevent_req_data(req, struct start_state);
+	json_t *answer = NULL;
+	int ret;
+
+	ret = remote_recv(subreq, &answer);
+	TALLOC_FREE(subreq);
+	if (ret == 0) {
+		member_take_info(state->member,
+				 json_object_get(answer, "info"));
+	}
+	json_decref(answer);
+	if (ret == EHOSTUNREACH) {
+		start_unreachable(req, ret, "its agent does not answer");
+		return;
+	}
+	if (ret != 0) {
+		start_failed(req, ret);
+		return;
+	}
+	tevent_req_done(req);
+}
+
+int member_start_recv(struct tevent_req *req, TALLOC_CTX *mem_ctx,
+		      struct member **member, const char **why)
+{
+	struct start_state *state = tevent_req_data(req, struct start_state);
+	int ret = channel_req_error(req);
+
+	*member = NULL;
+	*why = NULL;
+	if (ret == 0) {
+		*member = talloc_move(mem_ctx, &state->member);
+	} else {
+		*why = state->why != NULL
+			? talloc_strdup(mem_ctx, state->why)
+			: talloc_asprintf(mem_ctx, "'%s': %s",
+					  state->member->info.name,
+					  strerror(ret));
+	}
+	tevent_req_received(req);
+	return ret;
+}
+
+/* ---- call --------------------------------------------------------------- */
+
+struct call_state {
+	struct member *member;
+	struct probe_answer answer;
+};
+
+static void call_local_done(struct tevent_req *subreq);
+static void call_remote_done(struct tevent_req *subreq);
+
+struct tevent_req *member_call_send(TALLOC_CTX *mem_ctx,
+				    struct tevent_context *ev,
+				    struct member *member,
+				    const struct probe_request *request,
+				    int fd, unsigned timeout_ms)
+{
+	struct call_state *state = NULL;
+	struct tevent_req *req = NULL, *subreq = NULL;
+	json_t *frame = NULL;
+
+	req = tevent_req_create(mem_ctx, &state, struct call_state);
+	if (req == NULL) {
+		return NULL;
+	}
+	state->member = member;
+	if (member->gone) {
+		tevent_req_error(req, ECONNRESET);
+		return tevent_req_post(req, ev);
+	}
+	if (member->local != NULL) {
+		subreq = supervisor_call_send(state, ev, member->local,
+					      request, fd, timeout_ms);
+	} else {
+		frame = json_pack("{so si}", "call",
+				  wire_from_request(request), "timeout_ms",
+				  (int)timeout_ms);
+		subreq = channel_ask_send(state, ev, member->remote, frame,
+					  -1, timeout_ms + CHANNEL_GRACE_MS);
+	}
+	if (tevent_req_nomem(subreq, req)) {
+		return tevent_req_post(req, ev);
+	}
+	tevent_req_set_callback(subreq,
+				member->local != NULL ? call_local_done
+						      : call_remote_done,
+				req);
+	return req;
+}
+
+static void call_local_done(struct tevent_req *subreq)
+{
+	struct tevent_req *req = tevent_req_callback_data(subreq,
+							  struct tevent_req);
+	struct call_state *state = tevent_req_data(req, struct call_state);
+	int ret;
+
+	ret = supervisor_call_recv(subreq, &state->answer);
+	TALLOC_FREE(subreq);
+	if (ret != 0) {
+		tevent_req_error(req, ret);
+		return;
+	}
+	tevent_req_done(req);
+}
+
+static void call_remote_done(struct tevent_req *subreq)
+{
+	struct tevent_req *req = tevent_req_callback_data(subreq,
+							  struct tevent_req);
+	struct call_state *state = tevent_req_data(req, struct call_state);
+	json_t *answer = NULL;
+	int ret;
+
+	ret = remote_recv(subreq, &answer);
+	TALLOC_FREE(subreq);
+	if (ret == 0) {
+		ret = wire_to_answer(json_object_get(answer, "answer"),
+				     &state->answer);
+	}
+	json_decref(answer);
+	if (ret == EHOSTUNREACH) {
+		state->member->gone = true;
+	}
+	if (ret != 0) {
+		tevent_req_error(req, ret);
+		return;
+	}
+	tevent_req_done(req);
+}
+
+int member_call_recv(struct tevent_req *req, struct probe_answer *answer)
+{
+	struct call_state *state = tevent_req_data(req, struct call_state);
+	int ret = channel_req_error(req);
+
+	if (ret == 0) {
+		*answer = state->answer;
+	}
+	tevent_req_received(req);
+	return ret;
+}
+
+/* ---- kill --------------------------------------------------------------- */
+
+struct kill_state {
+	struct tevent_context *ev;
+	struct member *member;
+	bool restart;
+	unsigned timeout_ms;
+};
+
+static void kill_local_done(struct tevent_req *subreq);
+static void kill_restarted(struct tevent_req *subreq);
+static void kill_remote_done(struct tevent_req *subreq);
+
+struct tevent_req *member_kill_send(TALLOC_CTX *mem_ctx,
+				    struct tevent_context *ev,
+				    struct member *member, bool restart,
+				    unsigned timeout_ms)
+{
+	struct kill_state *state = NULL;
+	struct tevent_req *req = NULL, *subreq = NULL;
+
+	req = tevent_req_create(mem_ctx, &state, struct kill_state);
+	if (req == NULL) {
+		return NULL;
+	}
+	*state = (struct kill_state){
+		.ev = ev,
+		.member = member,
+		.restart = restart,
+		.timeout_ms = timeout_ms,
+	};
+	if (member->gone) {
+		tevent_req_error(req, ECONNRESET);
+		return tevent_req_post(req, ev);
+	}
+	if (member->local != NULL) {
+		subreq = supervisor_kill_send(state, ev, member->local,
+					      timeout_ms);
+	} else {
+		/* kill and new start each have their time */
+		subreq = channel_ask_send(
+			state, ev, member->remote,
+			json_pack("{sb si}", "kill", (int)restart,
+				  "timeout_ms", (int)timeout_ms),
+			-1, 2 * timeout_ms + CHANNEL_GRACE_MS);
+	}
+	if (tevent_req_nomem(subreq, req)) {
+		return tevent_req_post(req, ev);
+	}
+	tevent_req_set_callback(subreq,
+				member->local != NULL ? kill_local_done
+						      : kill_remote_done,
+				req);
+	return req;
+}
+
+static void kill_finish(struct tevent_req *req, int err)
+{
+	struct kill_state *state = tevent_req_data(req, struct kill_state);
+
+	if (err != 0) {
+		state->member->gone = true;
+		tevent_req_error(req, err);
+		return;
+	}
+	tevent_req_done(req);
+}
+
+static void kill_local_done(struct tevent_req *subreq)
+{
+	struct tevent_req *req = tevent_req_callback_data(subreq,
+							  struct tevent_req);
+	struct kill_state *state = tevent_req_data(req, struct kill_state);
+	int ret;
+
+	ret = supervisor_kill_recv(subreq);
+	TALLOC_FREE(subreq);
+	if (ret != 0 || !state->restart) {
+		kill_finish(req, ret);
+		return;
+	}
+	subreq = supervisor_start_send(state, state->ev, state->member->local,
+				       state->timeout_ms);
+	if (tevent_req_nomem(subreq, req)) {
+		return;
+	}
+	tevent_req_set_callback(subreq, kill_restarted, req);
+}
+
+static void kill_restarted(struct tevent_req *subreq)
+{
+	struct tevent_req *req = tevent_req_callback_data(subreq,
+							  struct tevent_req);
+	json_t *info = NULL;
+	int ret;
+
+	ret = supervisor_start_recv(subreq, &info);
+	TALLOC_FREE(subreq);
+	json_decref(info);
+	kill_finish(req, ret);
+}
+
+static void kill_remote_done(struct tevent_req *subreq)
+{
+	struct tevent_req *req = tevent_req_callback_data(subreq,
+							  struct tevent_req);
+	json_t *answer = NULL;
+	int ret;
+
+	ret = remote_recv(subreq, &answer);
+	TALLOC_FREE(subreq);
+	json_decref(answer);
+	kill_finish(req, ret);
+}
+
+int member_kill_recv(struct tevent_req *req)
+{
+	int ret = channel_req_error(req);
+
+	tevent_req_received(req);
+	return ret;
+}
+
+/* ---- autopsy ------------------------------------------------------------ */
+
+struct autopsy_state {
+	struct member_autopsy autopsy;
+};
+
+static void autopsy_remote_done(struct tevent_req *subreq);
+
+struct tevent_req *member_autopsy_send(TALLOC_CTX *mem_ctx,
+				       struct tevent_context *ev,
+				       struct member *member)
+{
+	struct autopsy_state *state = NULL;
+	struct tevent_req *req = NULL, *subreq = NULL;
+
+	req = tevent_req_create(mem_ctx, &state, struct autopsy_state);
+	if (req == NULL) {
+		return NULL;
+	}
+	if (member->local != NULL) {
+		supervisor_autopsy(state, member->local, &state->autopsy);
+		tevent_req_done(req);
+		return tevent_req_post(req, ev);
+	}
+	subreq = channel_ask_send(state, ev, member->remote,
+				  json_pack("{sb}", "autopsy", 1), -1,
+				  CHANNEL_GRACE_MS);
+	if (tevent_req_nomem(subreq, req)) {
+		return tevent_req_post(req, ev);
+	}
+	tevent_req_set_callback(subreq, autopsy_remote_done, req);
+	return req;
+}
+
+static const char *copy_string(TALLOC_CTX *mem_ctx, const json_t *object,
+			       const char *name)
+{
+	const char *value = json_string_value(json_object_get(object, name));
+
+	return talloc_strdup(mem_ctx, value != NULL ? value : "");
+}
+
+static void autopsy_remote_done(struct tevent_req *subreq)
+{
+	struct tevent_req *req = tevent_req_callback_data(subreq,
+							  struct tevent_req);
+	struct autopsy_state *state = tevent_req_data(req,
+						      struct autopsy_state);
+	const json_t *told = NULL;
+	json_t *answer = NULL;
+	const char *text = NULL;
+	int ret;
+
+	ret = remote_recv(subreq, &answer);
+	TALLOC_FREE(subreq);
+	if (ret != 0) {
+		json_decref(answer);
+		tevent_req_error(req, ret);
+		return;
+	}
+	told = json_object_get(answer, "autopsy");
+	text = copy_string(state, told, "state");
+	state->autopsy = (struct member_autopsy){
+		.found = json_is_true(json_object_get(told, "found")),
+		.blocked = json_is_true(json_object_get(told, "blocked")),
+		.state = text[0] != '\0' ? text[0] : '?',
+		.wchan = copy_string(state, told, "wchan"),
+		.syscall = copy_string(state, told, "syscall"),
+		.stack = copy_string(state, told, "stack"),
+	};
+	json_decref(answer);
+	tevent_req_done(req);
+}
+
+int member_autopsy_recv(struct tevent_req *req, TALLOC_CTX *mem_ctx,
+			struct member_autopsy *autopsy)
+{
+	struct autopsy_state *state = tevent_req_data(req,
+						      struct autopsy_state);
+	int ret = channel_req_error(req);
+
+	if (ret == 0) {
+		*autopsy = state->autopsy;
+		autopsy->wchan = talloc_strdup(mem_ctx, autopsy->wchan);
+		autopsy->syscall = talloc_strdup(mem_ctx, autopsy->syscall);
+		autopsy->stack = talloc_strdup(mem_ctx, autopsy->stack);
+	}
+	tevent_req_received(req);
+	return ret;
+}

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <errno.h>
+#include <signal.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/member/autopsy.h"
+#include "core/member/channel.h"
+#include "core/member/supervisor.h"
+#include "core/member/wire.h"
+
+/* A worker ends itself this long after the deadline it was given, should its
+ * supervisor not have done so */
+#define WORKER_GRACE_MS 2000
+
+struct kill_state {
+	struct supervisor *sv;
+	struct tevent_req *req;
+};
+
+struct supervisor {
+	struct tevent_context *ev;
+	const char *worker;
+	const char *path;
+	pid_t pid;			/* 0: none */
+	int pidfd;
+	struct tevent_fd *pidfd_fde;
+	struct channel *channel;	/* NULL: none */
+	bool stuck;
+	struct kill_state *killing;	/* or NULL */
+};
+
+/* ---- the process ------------------------------------------------------ */
+
+/*
+ * The child's side of the fork; nothing but async-signal-safe calls, since
+ * the parent may be anything.
+ */
+static void become_worker(const struct supervisor *sv, int sock,
+			  pid_t parent)
+{
+	sigset_t none;
+
+	setpgid(0, 0);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	dup2(sock, STDIN_FILENO);
+	dup2(STDERR_FILENO, STDOUT_FILENO);
+	close_range(3, ~0U, 0);
+	/* it keeps this through exec; the parent may be gone already */
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != parent) {
+		_exit(1);
+	}
+	execl(sv->worker, "pingpong-worker", sv->path, (char *)NULL);
+	_exit(127);
+}
+
+static void reap(struct supervisor *sv)
+{
+	siginfo_t info = {};
+
+	/* ECHILD when the process's own handler was faster: fine */
+	waitid(P_PIDFD, (id_t)sv->pidfd, &info, WEXITED | WNOHANG);
+}
+
+static void forget_process(struct supervisor *sv)
+{
+	TALLOC_FREE(sv->pidfd_fde);
+	if (sv->pidfd != -1) {
+		close(sv->pidfd);
+		sv->pidfd = -1;
+	}
+	sv->pid = 0;
+}
+
+/* the whole group: a child that closes a descriptor may hang as well */
+static void send_kill(const struct supervisor *sv)
+{
+	if (sv->pid > 0) {
+		kill(-sv->pid, SIGKILL);
+		pidfd_send_signal(sv->pidfd, SIGKILL, NULL, 0);
+	}
+}
+
+static int supervisor_destructor(struct supervisor *sv)
+{
+	if (sv->killing != NULL) {
+		sv->killing->sv = NULL;
+	}
+	send_kill(sv);
+	if (sv->pidfd != -1) {
+		reap(sv);
+	}
+	forget_process(sv);
+	return 0;
+}
+
+struct supervisor *supervisor_create(TALLOC_CTX *mem_ctx,
+				     struct tevent_context *ev,
+				     const char *worker, const char *path)
+{
+	struct supervisor *sv = talloc_zero(mem_ctx, struct supervisor);
+
+	if (sv == NULL) {
+		return NULL;
+	}
+	sv->ev = ev;
+	sv->pidfd = -1;
+	sv->worker = talloc_strdup(sv, worker);
+	sv->path = talloc_strdup(sv, path);
+	if (sv->worker == NULL || sv->path == NULL) {
+		talloc_free(sv);
+		return NULL;
+	}
+	talloc_set_destructor(sv, supervisor_destructor);
+	return sv;
+}
+
+bool supervisor_stuck(const struct supervisor *sv)
+{
+	return sv->stuck;
+}
+
+void supervisor_autopsy(TALLOC_CTX *mem_ctx, const struct supervisor *sv,
+			struct member_autopsy *autopsy)
+{
+	*autopsy = (struct member_autopsy){
+		.state = '?', .wchan = "", .syscall = "", .stack = "",
+	};
+	if (sv->pid > 0) {
+		autopsy_of_process(mem_ctx, sv->pid, autopsy);
+	}
+}
+
+/* ---- its end ---------------------------------------------------------- */
+
+static void worker_ended(struct tevent_context *ev, struct tevent_fd *fde,
+			 uint16_t flags, void *private_data)
+{
+	struct supervisor *sv = talloc_get_type_abort(private_data,
+						      struct supervisor);
+	struct kill_state *state = sv->killing;
+
+	(void)ev;
+	(void)fde;
+	(void)flags;
+	reap(sv);
+	forget_process(sv);
+	sv->stuck = false;
+	/* unless it was killed, the channel still has its last words */
+	if (state != NULL) {
+		sv->killing = NULL;
+		state->sv = NULL;
+		TALLOC_FREE(sv->channel);
+		tevent_req_done(state->req);
+	}
+}
+
+/* ---- start ------------------------------------------------------------ */
+
+static int spawn(struct supervisor *sv)
+{
+	pid_t parent = getpid();
+	int sock[2];
+	pid_t pid;
+	int ret;
+
+	ret = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sock);
+	if (ret == -1) {
+		return errno;
+	}
+	pid = fork();
+	if (pid == 0) {
+		become_worker(sv, sock[1], parent);
+	}
+	ret = pid == -1 ? errno : 0;
+	close(sock[1]);
+	if (ret != 0) {
+		close(sock[0]);
+		return ret;
+	}
+	setpgid(pid, pid);
+	sv->pid = pid;
+	sv->pidfd = pidfd_open(pid, 0);
+	if (sv->pidfd == -1) {
+		ret = errno;
+		kill(pid, SIGKILL);
+		close(sock[0]);
+		sv->pid = 0;
+		return ret;
+	}
+	sv->pidfd_fde = tevent_add_fd(sv->ev, sv, sv->pidfd, TEVENT_FD_READ,
+				      worker_ended, sv);
+	sv->channel = channel_create(sv, sv->ev, sock[0], sock[0]);
+	if (sv->channel == NULL) {
+		close(sock[0]);
+	}
+	if (sv->pidfd_fde == NULL || sv->channel == NULL) {
+		send_kill(sv);
+		return ENOMEM;
+	}
+	return 0;
+}
+
+struct call_state {
+	json_t *frame;
+};
+
+static int call_state_destructor(struct call_state *state)
+{
+	json_decref(state->frame);
+	return 0;
+}
+
+static struct tevent_req *call_create(TALLOC_CTX *mem_ctx,
+				      struct call_state **pstate)
+{
+	struct tevent_req *req = NULL;
+	struct call_state *state = NULL;
+
+	req = tevent_req_create(mem_ctx, &state, struct call_state);
+	if (req == NULL) {
+		return NULL;
+	}
+	talloc_set_destructor(state, call_state_destructor);
+	*pstate = state;
+	return req;
+}
+
+static void start_done(struct tevent_req *subreq);
+
+struct tevent_req *supervisor_start_send(TALLOC_CTX *mem_ctx,
+					 struct tevent_context *ev,
+					 struct supervisor *sv,
+					 unsigned timeout_ms)
+{
+	struct call_state *state = NULL;
+	struct tevent_req *req = call_create(mem_ctx, &state);
+	struct tevent_req *subreq = NULL;
+	int ret;
+
+	if (req == NULL) {
+		return NULL;
+	}
+	if (sv->pid != 0 || sv->channel != NULL) {
+		tevent_req_error(req, EBUSY);
+		return tevent_req_post(req, ev);
+	}
+	ret = spawn(sv);
+	if (ret != 0) {
+		tevent_req_error(req, ret);
+		return tevent_req_post(req, ev);
+	}
+	subreq = channel_hello_send(state, ev, sv->channel, timeout_ms);
+	if (tevent_req_nomem(subreq, req)) {
+		return tevent_req_post(req, ev);
+	}
+	tevent_req_set_callback(subreq, start_done, req);
+	return req;
+}
+
+static void start_done(struct tevent_req *subreq)
+{
+	struct tevent_req *req = tevent_req_callback_data(subreq,
+							  struct tevent_req);
+	struct call_state *state = tevent_req_data(req, struct call_state);
+	int ret;
+
+	ret = channel_hello_recv(subreq, &state->frame);
+	TALLOC_FREE(subreq);
+	if (ret == 0) {
+		ret = (int)json_integer_value(
+			json_object_get(state->frame, "err"));
+	}
+	if (ret != 0) {
+		tevent_req_error(req, ret);
+		return;
+	}
+	tevent_req_done(req);
+}
+
+int supervisor_start_recv(struct tevent_req *req, json_t **info)
+{
+	struct call_state *state = tevent_req_data(req, struct call_state);
+	int ret = channel_req_error(req);
+
+	*info = NULL;
+	if (ret == 0) {
+		*info = json_incref(json_object_get(state->frame, "info"));
+		ret = *info != NULL ? 0 : EPROTO;
+	}
+	tevent_req_received(req);
+	return ret;
+}
+
+/* ---- call ------------------------------------------------------------- */
+
+static void call_done(struct tevent_req *subreq);
+
+struct tevent_req *supervisor_call_send(TALLOC_CTX *mem_ctx,
+					struct tevent_context *ev,
+					struct supervisor *sv,
+					const struct probe_request *request,
+					int fd, unsigned timeout_ms)
+{
+	struct call_state *state = NULL;
+	struct tevent_req *req = call_create(mem_ctx, &state);
+	struct tevent_req *subreq = NULL;
+	struct probe_request timed = *request;
+
+	if (req == NULL) {
+		return NULL;
+	}
+	if (sv->channel == NULL) {
+		tevent_req_error(req, ECONNRESET);
+		return tevent_req_post(req, ev);
+	}
+	timed.deadline_ms = timeout_ms + WORKER_GRACE_MS;
+	subreq = channel_ask_send(state, ev, sv->channel,
+				  wire_from_request(&timed), fd, timeout_ms);
+	if (tevent_req_nomem(subreq, req)) {
+		return tevent_req_post(req, ev);
+	}
+	tevent_req_set_callback(subreq, call_done, req);
+	return req;
+}
+
+static void call_done(struct tevent_req *subreq)
+{
+	struct tevent_req *req = tevent_req_callback_data(subreq,
+							  struct tevent_req);
+	struct call_state *state = tevent_req_data(req, struct call_state);
+	int ret;
+
+	ret = channel_ask_recv(subreq, &state->frame);
+	TALLOC_FREE(subreq);
+	if (ret != 0) {
+		tevent_req_error(req, ret);
+		return;
+	}
+	tevent_req_done(req);
+}
+
+int supervisor_call_recv(struct tevent_req *req, struct probe_answer *answer)
+{
+	struct call_state *state = tevent_req_data(req, struct call_state);
+	int ret = channel_req_error(req);
+
+	if (ret == 0) {
+		ret = wire_to_answer(state->frame, answer);
+	}
+	tevent_req_received(req);
+	return ret;
+}
+
+/* ---- kill ------------------------------------------------------------- */
+
+static void kill_cleanup(struct tevent_req *req, enum tevent_req_state how)
+{
+	struct kill_state *state = tevent_req_data(req, struct kill_state);
+
+	(void)how;
+	if (state->sv != NULL) {
+		/* not told of its end in time */
+		state->sv->killing = NULL;
+		state->sv->stuck = true;
+		state->sv = NULL;
+	}
+}
+
+struct tevent_req *supervisor_kill_send(TALLOC_CTX *mem_ctx,
+					struct tevent_context *ev,
+					struct supervisor *sv,
+					unsigned timeout_ms)
+{
+	struct kill_state *state = NULL;
+	struct tevent_req *req = NULL;
+	bool ok;
+
+	req = tevent_req_create(mem_ctx, &state, struct kill_state);
+	if (req == NULL) {
+		return NULL;
+	}
+	/* a call under way ends with it */
+	TALLOC_FREE(sv->channel);
+	if (sv->pid == 0) {
+		tevent_req_done(req);
+		return tevent_req_post(req, ev);
+	}
+	if (sv->stuck || sv->killing != NULL) {
+		tevent_req_error(req, ETIMEDOUT);
+		return tevent_req_post(req, ev);
+	}
+	state->req = req;
+	state->sv = sv;
+	sv->killing = state;
+	tevent_req_set_cleanup_fn(req, kill_cleanup);
+	ok = tevent_req_set_endtime(req, ev, channel_deadline(timeout_ms));
+	if (!ok) {
+		tevent_req_oom(req);
+		return tevent_req_post(req, ev);
+	}
+	send_kill(sv);
+	return req;
+}
+
+int supervisor_kill_recv(struct tevent_req *req)
+{
+	int ret = channel_req_error(req);
+
+	tevent_req_received(req);
+	return ret;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The supervisor of one worker process on this host
+ *
+ * It starts pingpong-worker (exec, never a bare fork), speaks frames with it
+ * over a socketpair, and learns of its end through a pidfd only, so that it
+ * works in a process whose SIGCHLD handler reaps every child. It never waits
+ * for a worker that does not die.
+ *
+ * talloc_free() of a supervisor kills the worker's process group (SIGKILL)
+ * and returns at once.
+ */
+#ifndef PINGPONG_MEMBER_SUPERVISOR_H
+#define PINGPONG_MEMBER_SUPERVISOR_H
+
+#include <jansson.h>
+
+#include "core/member/member.h"
+
+struct supervisor;
+
+/* A supervisor without a worker yet, for one directory. */
+struct supervisor *supervisor_create(TALLOC_CTX *mem_ctx,
+				     struct tevent_context *ev,
+				     const char *worker, const char *path);
+
+/*
+ * Start the worker and have it open the directory.
+ *
+ * supervisor_start_recv() returns 0 with *info (a new reference to the
+ * worker's JSON object), the errno of its open, ETIMEDOUT, ECONNRESET (it
+ * ended), EBUSY (there is one), or the errno of the process start.
+ */
+struct tevent_req *supervisor_start_send(TALLOC_CTX *mem_ctx,
+					 struct tevent_context *ev,
+					 struct supervisor *sv,
+					 unsigned timeout_ms);
+int supervisor_start_recv(struct tevent_req *req, json_t **info);
+
+/* As member_call_send() and member_call_recv(). */
+struct tevent_req *supervisor_call_send(TALLOC_CTX *mem_ctx,
+					struct tevent_context *ev,
+					struct supervisor *sv,
+					const struct probe_request *request,
+					int fd, unsigned timeout_ms);
+int supervisor_call_recv(struct tevent_req *req, struct probe_answer *answer);
+
+/*
+ * SIGKILL, and wait for the worker's end. Returns 0, or ETIMEDOUT: it is in
+ * D state and is left to die; the supervisor can start no other one.
+ */
+struct tevent_req *supervisor_kill_send(TALLOC_CTX *mem_ctx,
+					struct tevent_context *ev,
+					struct supervisor *sv,
+					unsigned timeout_ms);
+int supervisor_kill_recv(struct tevent_req *req);
+
+/* What the worker is doing now; strings are children of mem_ctx. */
+void supervisor_autopsy(TALLOC_CTX *mem_ctx, const struct supervisor *sv,
+			struct member_autopsy *autopsy);
+
+/* The worker did not die of SIGKILL. */
+bool supervisor_stuck(const struct supervisor *sv);
+
+#endif
