@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A run: members at all places, the checks asked for one after the other
+ *
+ * run_send() starts the members, has the first make the run's directory and
+ * the others find it, carries out the checks in the order of the catalogue,
+ * removes the directory, and hands over the results. It ends within its time
+ * whatever the file system does; what there was no time for is skipped.
+ */
+#ifndef PINGPONG_CHECKS_RUN_H
+#define PINGPONG_CHECKS_RUN_H
+
+#include "core/checks/check.h"
+#include "core/member/member.h"
+
+enum run_level {
+	RUN_LIGHT,	/* DOOR_INIT, DOOR_AGENT: about a second */
+	RUN_QUICK,
+	RUN_DEFAULT,
+	RUN_THOROUGH,
+};
+
+struct run_options {
+	struct member_reach reach;
+	const char **places;		/* NULL-terminated; a single one gets
+					 * two members */
+	const struct check **checks;	/* NULL-terminated */
+	enum run_level level;
+	unsigned timeout_ms;		/* for the whole run */
+	unsigned thorough_ms;		/* RUN_THOROUGH: for the rare faults */
+	uint64_t seed;
+	/* Called before each check, and with NULL at the end; or NULL. */
+	void (*progress)(const char *check, unsigned done, unsigned total,
+			 void *private_data);
+	void *private_data;
+};
+
+struct run_result {
+	struct check_result **results;	/* one a check asked for */
+	size_t num_results;
+	const struct member_info **members;
+	size_t num_members;
+	bool same_directory;
+	const char *not_same;		/* else one line with both mounts */
+};
+
+/*
+ * run_recv() returns 0 with *result, a child of mem_ctx, also when members
+ * were lost or hung on the way: the outcomes say so. Else *why is one line
+ * for a person and the errno is:
+ *   ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG: a place is none
+ *   EEXIST: two places are the same directory of one mount
+ *   EACCES, EPERM, EROFS, ENOSPC, EDQUOT, ...: the run's directory cannot be
+ *     made there
+ *   EHOSTUNREACH, EPROTO: a place's agent
+ *   ENOMEM, or the errno of a process start.
+ */
+struct tevent_req *run_send(TALLOC_CTX *mem_ctx, struct tevent_context *ev,
+			    const struct run_options *options);
+int run_recv(struct tevent_req *req, TALLOC_CTX *mem_ctx,
+	     struct run_result **result, const char **why);
+
+/* ---- for the checks ----------------------------------------------------- */
+
+unsigned run_num_members(const struct run *run);
+struct member *run_member(const struct run *run, unsigned number);
+enum run_level run_level(const struct run *run);
+
+/* ms left of the run's time */
+unsigned run_left_ms(const struct run *run);
+
+/* ms that one operation may take: what is left, at most CTDB's 5 s in which a
+ * lock must be refused or granted */
+unsigned run_op_ms(const struct run *run);
+
+/* A file name of this run that nobody has used or looked up yet. */
+void run_file_name(struct run *run, char name[PROBE_NAME_MAX]);
+
+/* Next number of the seeded generator. */
+uint64_t run_random(struct run *run);
+
+/* How long RUN_THOROUGH may go on with one check, 0 at other levels */
+unsigned run_thorough_ms(const struct run *run);
+
+/*
+ * One call of a member, as member_call_send(), with the run's way to treat a
+ * silent or lost worker: it looks what the worker is doing, kills it and
+ * starts a new one that opens the run's directory again.
+ *
+ * run_call_recv() returns 0 with *answer; else the call has no answer:
+ * ETIMEDOUT: it hung; EAGAIN: the worker got no processor in that time, which
+ * says nothing about the file system; ECONNRESET: the worker or its host is
+ * gone. *autopsy (a child of mem_ctx, or NULL) is what a person is told of it.
+ */
+struct tevent_req *run_call_send(TALLOC_CTX *mem_ctx,
+				 struct tevent_context *ev, struct run *run,
+				 unsigned member,
+				 const struct probe_request *request, int fd,
+				 unsigned timeout_ms);
+int run_call_recv(struct tevent_req *req, TALLOC_CTX *mem_ctx,
+		  struct probe_answer *answer, const char **autopsy);
+
+/* Kill a member's worker and start a new one in the run's directory, as
+ * run_call_recv(): 0 or ETIMEDOUT, ECONNRESET. */
+struct tevent_req *run_kill_send(TALLOC_CTX *mem_ctx,
+				 struct tevent_context *ev, struct run *run,
+				 unsigned member);
+int run_kill_recv(struct tevent_req *req);
+
+/* What hangs or is refused (NEEDS_*): later checks that need it are skipped. */
+void run_set_broken(struct run *run, unsigned needs, const char *check,
+		    enum outcome outcome);
+
+#endif
