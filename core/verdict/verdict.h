@@ -2,8 +2,16 @@
 /*
  * From outcomes to what a file system is fit for, and what would mend it
  *
- * The rules are those of the table "Verdict" in the manual. Judging is a pure
- * function of its input: no clock, no file.
+ * The rules are those of the table "Verdict" in the manual: which use needs
+ * which checks stands in verdict.c, which settings mend what in settings.c.
+ * Judging is a pure function of its input: no clock, no file.
+ *
+ * Besides outcome, why and evidence it reads two metrics, where a check gives
+ * them:
+ *   lock.exclusion, lock.flock: "local" (boolean), true: locks exclude
+ *	processes of one node, but not those of two; false: not that;
+ *   id.device: "algorithms" {"fsname", "fsid"}, for each fileid:algorithm
+ *	"agree", "differ" or "zero" (no answer).
  */
 #ifndef PINGPONG_VERDICT_VERDICT_H
 #define PINGPONG_VERDICT_VERDICT_H
@@ -42,7 +50,8 @@ struct use_verdict {
 	enum fitness fitness;
 	bool hung;		/* unfit because something hung */
 	const char **because;	/* check names, NULL-terminated; for UNKNOWN:
-				 * what was not tested */
+				 * what was not tested; for FIT: what was
+				 * slow */
 	const char **mended_by;	/* parameter names, NULL-terminated */
 	const char *reason;	/* one line for a log: why it is not fit;
 				 * NULL when fit and nothing to say */
@@ -50,9 +59,10 @@ struct use_verdict {
 
 struct setting {
 	const char *file;	/* "smb.conf", "ctdb.conf", "mount options" */
-	const char *section;	/* "global", "database", ... */
-	const char *parameter;
-	const char *value;
+	const char *section;	/* "global", "database"; the mount point */
+	const char *parameter;	/* for a mount: the option that is there */
+	const char *value;	/* for a mount: the option to put in its
+				 * place, "": none */
 	bool needed;		/* a use is unfit without it */
 	const char *because;	/* reason, one line */
 };
@@ -77,6 +87,24 @@ struct verdict {
 	struct setting *settings;	/* talloc array */
 	size_t num_settings;
 };
+
+/* The result of a check in the input; NULL if it was not asked for. */
+const struct check_result *verdict_result(const struct verdict_input *input,
+					  const char *name);
+
+/*
+ * Does the outcome make a use that needs the check unfit? (NULL: no)
+ */
+bool verdict_broken(const struct check_result *result);
+
+/*
+ * Append to a NULL-terminated list, itself a child of mem_ctx; *names may be
+ * NULL. The string is not copied. Returns false for want of memory.
+ */
+bool names_add(TALLOC_CTX *mem_ctx, const char ***names, const char *name);
+
+/* "a, b, c", a child of mem_ctx; NULL for want of memory. */
+char *names_join(TALLOC_CTX *mem_ctx, const char *const *names);
 
 /* Returns 0 or ENOMEM; *verdict is a child of mem_ctx. */
 int verdict_judge(TALLOC_CTX *mem_ctx, const struct verdict_input *input,

@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <errno.h>
+#include <string.h>
+
+#include "core/config.h"
+#include "core/report/report.h"
+
+#define WIDTH 80
+
+enum paint { PLAIN, GOOD, BAD, UNSURE, BOLD };
+
+static const char *const paints[] = {
+	[GOOD] = "\033[32m",
+	[BAD] = "\033[31m",
+	[UNSURE] = "\033[33m",
+	[BOLD] = "\033[1m",
+};
+
+struct text {
+	FILE *f;
+	bool color;
+	unsigned column;
+};
+
+/*
+ * One character; those that a terminal would obey (a path may hold them) as
+ * \xNN. Columns are counted in characters, of UTF-8 the first byte.
+ */
+static void put_char(struct text *t, unsigned char c)
+{
+	if (c < ' ' || c == 0x7f) {
+		t->column += fprintf(t->f, "\\x%02x", c);
+		return;
+	}
+	fputc(c, t->f);
+	t->column += (c & 0xc0) != 0x80;
+}
+
+static void put(struct text *t, enum paint paint, const char *s)
+{
+	bool painted = t->color && paint != PLAIN;
+
+	if (painted) {
+		fputs(paints[paint], t->f);
+	}
+	while (*s != '\0') {
+		put_char(t, *s);
+		s++;
+	}
+	if (painted) {
+		fputs("\033[0m", t->f);
+	}
+}
+
+static void end_line(struct text *t)
+{
+	fputc('\n', t->f);
+	t->column = 0;
+}
+
+/* At least one space, up to the column. */
+static void go_to(struct text *t, unsigned column)
+{
+	if (t->column > 0) {
+		put(t, PLAIN, " ");
+	}
+	while (t->column < column) {
+		put(t, PLAIN, " ");
+	}
+}
+
+/* Words, folded at WIDTH and going on where they began. */
+static void put_words(struct text *t, const char *s)
+{
+	unsigned indent = t->column;
+
+	while (*s != '\0') {
+		size_t len = strcspn(s, " ");
+
+		if (t->column > indent && t->column + len >= WIDTH) {
+			end_line(t);
+			go_to(t, indent);
+		} else if (t->column > indent) {
+			put(t, PLAIN, " ");
+		}
+		while (len > 0) {
+			put_char(t, *s);
+			s++;
+			len--;
+		}
+		s += strspn(s, " ");
+	}
+	end_line(t);
+}
+
+static void heading(struct text *t, const char *s)
+{
+	end_line(t);
+	put(t, BOLD, s);
+	end_line(t);
+}
+
+/* Lines as they are, each from the column on. */
+static void put_lines(struct text *t, unsigned column, const char *s)
+{
+	while (*s != '\0') {
+		size_t len = strcspn(s, "\n");
+
+		go_to(t, column);
+		while (len > 0) {
+			put_char(t, *s);
+			s++;
+			len--;
+		}
+		end_line(t);
+		s += *s == '\n';
+	}
+}
+
+static enum paint fitness_paint(const struct use_verdict *v)
+{
+	switch (v->fitness) {
+	case FIT:
+		return GOOD;
+	case UNFIT:
+		return v->mended_by[0] != NULL ? UNSURE : BAD;
+	case UNKNOWN:
+		break;
+	}
+	return UNSURE;
+}
+
+/* Is the use one of those that decided the exit status? */
+static bool decides(const struct use_verdict *v, int status)
+{
+	switch (status) {
+	case 0:
+		return true;
+	case 1:
+		return v->fitness == UNFIT;
+	case 2:
+		return v->fitness == UNFIT && v->mended_by[0] == NULL;
+	case 3:
+		return v->fitness == UNFIT && v->hung;
+	}
+	return v->fitness == UNKNOWN;
+}
+
+static void put_headline(struct text *t, const struct report *report)
+{
+	static const struct {
+		const char *words;
+		enum paint paint;
+	} headlines[] = {
+		{"FIT: ", GOOD},
+		{"FIT WITH THE SETTINGS BELOW: ", UNSURE},
+		{"UNFIT: ", BAD},
+		{"UNFIT, IT HANGS: ", BAD},
+		{"UNKNOWN: ", UNSURE},
+	};
+	int status = verdict_exit(report->verdict, report->uses);
+	const char *comma = "";
+	unsigned i;
+
+	put(t, headlines[status].paint, headlines[status].words);
+	for (i = 0; i < USE_COUNT; i++) {
+		bool listed = (report->uses & USE_BIT(i)) != 0 &&
+			      decides(&report->verdict->uses[i], status);
+
+		if (listed) {
+			put(t, BOLD, comma);
+			put(t, BOLD, use_name(i));
+			comma = ", ";
+		}
+	}
+	end_line(t);
+}
+
+static void put_use(struct text *t, enum use use, const struct use_verdict *v)
+{
+	const char *const *name = NULL;
+	char *line = NULL;
+
+	go_to(t, 2);
+	put(t, PLAIN, use_name(use));
+	go_to(t, 17);
+	put(t, fitness_paint(v), fitness_name(v->fitness));
+
+	line = talloc_strdup(NULL, v->reason != NULL ? v->reason : "");
+	for (name = v->mended_by; *name != NULL; name++) {
+		line = talloc_asprintf_append(
+			line, "%s`%s`",
+			name == v->mended_by ? "; mended by " : ", ", *name);
+	}
+	if (line != NULL && line[0] != '\0') {
+		go_to(t, 26);
+	}
+	put_words(t, line != NULL ? line : "");
+	talloc_free(line);
+}
+
+static void put_uses(struct text *t, const struct report *report, bool asked)
+{
+	unsigned i;
+
+	for (i = 0; i < USE_COUNT; i++) {
+		if (((report->uses & USE_BIT(i)) != 0) == asked) {
+			put_use(t, i, &report->verdict->uses[i]);
+		}
+	}
+}
+
+static void put_members(struct text *t, const struct verdict_input *input)
+{
+	size_t i;
+
+	heading(t, "Members");
+	for (i = 0; i < input->num_members; i++) {
+		const struct member_info *m = input->members[i];
+		char *line = talloc_asprintf(
+			NULL, "%s: %s, %s, device %u:%u, on %s (Linux %s)",
+			m->name, m->fstype, m->source, m->major, m->minor,
+			m->host, m->kernel);
+
+		go_to(t, m->number < 10 ? 3 : 2);
+		t->column += fprintf(t->f, "%u", m->number);
+		go_to(t, 6);
+		put_words(t, line != NULL ? line : m->name);
+		talloc_free(line);
+	}
+}
+
+/* "trials 1000, rate_per_s 31234": what a line can hold of the metrics */
+static char *metrics_line(const struct check_result *r)
+{
+	char *line = talloc_strdup(NULL, "");
+	const char *key = NULL;
+	json_t *value = NULL;
+
+	json_object_foreach(r->metrics, key, value) {
+		const char *comma = NULL;
+
+		if (line == NULL) {
+			break;
+		}
+		comma = line[0] != '\0' ? ", " : "";
+		if (json_is_integer(value)) {
+			line = talloc_asprintf_append(
+				line, "%s%s %lld", comma, key,
+				(long long)json_integer_value(value));
+		} else if (json_is_real(value)) {
+			line = talloc_asprintf_append(
+				line, "%s%s %.4g", comma, key,
+				json_real_value(value));
+		}
+	}
+	return line;
+}
+
+static enum paint outcome_paint(const struct check_result *r)
+{
+	bool broken = verdict_broken(r);
+
+	if (broken) {
+		return BAD;
+	}
+	return r->outcome == OUTCOME_PASS ? GOOD : UNSURE;
+}
+
+static void put_evidence(struct text *t, const struct evidence *e)
+{
+	const struct {
+		const char *name;
+		const char *value;
+	} lines[] = {
+		{"operation", e->operation}, {"member", e->member},
+		{"range", e->range},	     {"expected", e->expected},
+		{"seen", e->seen},
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+		if (lines[i].value != NULL) {
+			go_to(t, 18);
+			put(t, PLAIN, lines[i].name);
+			go_to(t, 29);
+			put_words(t, lines[i].value);
+		}
+	}
+	if (e->detail != NULL) {
+		put_lines(t, 18, e->detail);
+	}
+}
+
+static void put_check(struct text *t, const struct check_result *r)
+{
+	go_to(t, 2);
+	put(t, outcome_paint(r), outcome_name(r->outcome));
+	go_to(t, 15);
+	put(t, PLAIN, r->check->name);
+	if (r->why != NULL) {
+		go_to(t, 32);
+		put_words(t, r->why);
+	} else {
+		char *line = metrics_line(r);
+
+		if (line != NULL && line[0] != '\0') {
+			go_to(t, 32);
+		}
+		put_words(t, line != NULL ? line : "");
+		talloc_free(line);
+	}
+	if (r->outcome != OUTCOME_PASS) {
+		put_evidence(t, &r->evidence);
+	}
+}
+
+static void put_checks(struct text *t, const struct verdict_input *input)
+{
+	size_t i;
+
+	heading(t, "Checks");
+	for (i = 0; i < input->num_results; i++) {
+		if (input->results[i]->outcome != OUTCOME_SKIPPED) {
+			put_check(t, input->results[i]);
+		}
+	}
+}
+
+static void put_setting(struct text *t, const struct setting *s)
+{
+	char *line = NULL;
+
+	if (strcmp(s->file, "mount options") != 0) {
+		line = talloc_asprintf(NULL, "%s [%s] %s = %s", s->file,
+				       s->section, s->parameter, s->value);
+	} else if (s->value[0] == '\0') {
+		line = talloc_asprintf(NULL, "mount %s without %s", s->section,
+				       s->parameter);
+	} else if (strcmp(s->value, s->parameter) == 0) {
+		line = talloc_asprintf(NULL, "mount %s with %s", s->section,
+				       s->value);
+	} else {
+		line = talloc_asprintf(NULL, "mount %s with %s instead of %s",
+				       s->section, s->value, s->parameter);
+	}
+	go_to(t, 2);
+	put(t, BOLD, line != NULL ? line : s->parameter);
+	end_line(t);
+	talloc_free(line);
+	go_to(t, 6);
+	put_words(t, s->because);
+}
+
+enum heed { TO_CHANGE, NOT_ASKED, ADVICE };
+
+/* Needed, but only by uses that were not asked for: not to be changed in
+ * passing */
+static enum heed heed(const struct report *report, const struct setting *s)
+{
+	bool mends = false;
+	unsigned i;
+
+	if (!s->needed) {
+		return ADVICE;
+	}
+	for (i = 0; i < USE_COUNT; i++) {
+		const char *const *name = report->verdict->uses[i].mended_by;
+
+		for (; *name != NULL; name++) {
+			if (strcmp(*name, s->parameter) != 0) {
+				continue;
+			}
+			if ((report->uses & USE_BIT(i)) != 0) {
+				return TO_CHANGE;
+			}
+			mends = true;
+		}
+	}
+	return mends ? NOT_ASKED : TO_CHANGE;
+}
+
+static void put_settings(struct text *t, const struct report *report)
+{
+	static const char *const titles[] = {
+		[TO_CHANGE] = "Settings to change",
+		[NOT_ASKED] = "Settings only for what was not asked for",
+		[ADVICE] = "Advice",
+	};
+	const struct verdict *v = report->verdict;
+	unsigned h;
+	size_t i;
+
+	for (h = TO_CHANGE; h <= ADVICE; h++) {
+		bool any = false;
+
+		for (i = 0; i < v->num_settings; i++) {
+			enum heed this = heed(report, &v->settings[i]);
+
+			if (this != h) {
+				continue;
+			}
+			if (!any) {
+				heading(t, titles[h]);
+				any = true;
+			}
+			put_setting(t, &v->settings[i]);
+		}
+	}
+}
+
+/* A place as a shell takes it */
+static char *quoted(const char *place)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
+				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789/._-+:@%,=";
+	char *line = NULL;
+
+	if (place[strspn(place, plain)] == '\0') {
+		return talloc_strdup(NULL, place);
+	}
+	line = talloc_strdup(NULL, "'");
+	while (*place != '\0' && line != NULL) {
+		line = talloc_asprintf_append(
+			line, *place == '\'' ? "'\\''" : "%c", *place);
+		place++;
+	}
+	return talloc_asprintf_append(line, "'");
+}
+
+/* What to run next when only one node was there */
+static void put_next(struct text *t, const struct report *report)
+{
+	const char *path = report->input->members[0]->path;
+	char *here = quoted(path);
+	char *line = NULL;
+
+	go_to(t, 2);
+	put_words(t, "anything between nodes: the places are one node, which "
+		     "shows what is wrong on it, but not that nodes agree");
+	line = talloc_asprintf(NULL, "pingpong check %s OTHER-NODE:%s", here,
+			       here);
+	heading(t, "Run next");
+	go_to(t, 2);
+	put(t, BOLD, line != NULL ? line : "pingpong check");
+	end_line(t);
+	talloc_free(line);
+	go_to(t, 2);
+	put_words(t, "or, where no other node ever serves these files:");
+	line = talloc_asprintf(NULL, "pingpong check --local %s", here);
+	go_to(t, 2);
+	put(t, BOLD, line != NULL ? line : "pingpong check --local");
+	end_line(t);
+	talloc_free(line);
+	talloc_free(here);
+}
+
+static void put_untested(struct text *t, const struct report *report)
+{
+	const struct verdict_input *input = report->input;
+	bool one_node = report->verdict->one_node && input->num_members > 0;
+	bool any = false;
+	size_t i;
+
+	for (i = 0; i < input->num_results; i++) {
+		any |= input->results[i]->outcome == OUTCOME_SKIPPED;
+	}
+	if (!any && !one_node) {
+		return;
+	}
+	heading(t, "Not tested");
+	for (i = 0; i < input->num_results; i++) {
+		const struct check_result *r = input->results[i];
+
+		if (r->outcome == OUTCOME_SKIPPED) {
+			go_to(t, 2);
+			put(t, PLAIN, r->check->name);
+			go_to(t, 19);
+			put_words(t, r->why != NULL ? r->why : "");
+		}
+	}
+	if (one_node) {
+		put_next(t, report);
+	}
+}
+
+int report_text(const struct report *report, FILE *out, bool color)
+{
+	struct text t = {.f = out, .color = color};
+
+	put_headline(&t, report);
+	put_uses(&t, report, true);
+	if (report->uses != USE_BIT(USE_COUNT) - 1) {
+		heading(&t, "Not asked for");
+		put_uses(&t, report, false);
+	}
+	put_members(&t, report->input);
+	put_checks(&t, report->input);
+	put_settings(&t, report);
+	put_untested(&t, report);
+	end_line(&t);
+	fprintf(out, "pingpong %s: %zu members, scope %s, %.1f s, seed %llu\n",
+		PINGPONG_VERSION, report->input->num_members,
+		report->verdict->scope == SCOPE_LOCAL ? "local" : "cluster",
+		report->duration_s, (unsigned long long)report->seed);
+
+	errno = 0;
+	if (fflush(out) != 0 || ferror(out)) {
+		return errno != 0 ? errno : EIO;
+	}
+	return 0;
+}

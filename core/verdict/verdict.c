@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <errno.h>
+#include <string.h>
+
+#include "core/verdict/settings.h"
+#include "core/verdict/verdict.h"
+
+/*
+ * What each use needs, in the order in which reasons are given. A check that
+ * the catalogue does not have is not needed. What is in no row (rate.*,
+ * lock.flock, lease.break) makes no use unfit.
+ */
+#define MAX_NEEDS 16
+
+static const struct {
+	const char *name;
+	const char *needs[MAX_NEEDS];
+} uses[USE_COUNT] = {
+	/*
+	 * CTDB's helper tries byte 0 and waits for byte 1: a waiter that left
+	 * something behind blocks the next one.
+	 */
+	[USE_CLUSTER_LOCK] = {"cluster-lock", {
+		"lock.supported", "lock.exclusion", "lock.release",
+		"lock.handoff", "lock.cancel", "lock.ring", "id.inode",
+	}},
+	/*
+	 * smbd itself never waits for a lock on a share's file. Whoever else
+	 * opens the file may, and what such a waiter leaves behind smbd meets.
+	 */
+	[USE_POSIX_LOCKING] = {"posix-locking", {
+		"lock.supported", "lock.exclusion", "lock.shared",
+		"lock.getlk", "lock.release", "lock.handoff", "lock.cancel",
+		"lock.range64", "lock.many", "lock.ofd", "lock.ring",
+		"io.increment", "io.visibility",
+	}},
+	[USE_SHARE] = {"share", {
+		"io.visibility", "io.size", "io.append", "id.inode",
+		"dir.visibility",
+	}},
+	[USE_FILE_ID] = {"file-id", {"id.inode", "id.device"}},
+	[USE_TDB] = {"tdb", {"mmap.local"}},
+	[USE_MMAP] = {"mmap", {
+		"mmap.visibility", "mmap.mixed", "mmap.increment",
+	}},
+};
+
+/* Increments are counted under locks: where those are broken, lost ones say
+ * nothing of the data. */
+static const char *const counted_under_locks[] = {
+	"io.increment", "mmap.increment", NULL,
+};
+static const char *const locks[] = {
+	"lock.supported", "lock.exclusion", "lock.ring", NULL,
+};
+
+static const char *const fitness_names[] = {
+	[FIT] = "fit",
+	[UNFIT] = "unfit",
+	[UNKNOWN] = "unknown",
+};
+
+const char *use_name(enum use use)
+{
+	return uses[use].name;
+}
+
+bool use_parse(const char *name, enum use *use)
+{
+	unsigned i;
+
+	for (i = 0; i < USE_COUNT; i++) {
+		if (strcmp(uses[i].name, name) == 0) {
+			*use = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+const char *fitness_name(enum fitness fitness)
+{
+	return fitness_names[fitness];
+}
+
+bool fitness_parse(const char *name, enum fitness *fitness)
+{
+	unsigned i;
+
+	for (i = FIT; i <= UNKNOWN; i++) {
+		if (strcmp(fitness_names[i], name) == 0) {
+			*fitness = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool names_add(TALLOC_CTX *mem_ctx, const char ***names, const char *name)
+{
+	size_t num = 0;
+	const char **list = NULL;
+
+	while (*names != NULL && (*names)[num] != NULL) {
+		num++;
+	}
+	list = talloc_realloc(mem_ctx, *names, const char *, num + 2);
+	if (list == NULL) {
+		return false;
+	}
+	list[num] = name;
+	list[num + 1] = NULL;
+	*names = list;
+	return true;
+}
+
+char *names_join(TALLOC_CTX *mem_ctx, const char *const *names)
+{
+	char *line = talloc_strdup(mem_ctx, "");
+
+	while (*names != NULL && line != NULL) {
+		line = talloc_asprintf_append(line, "%s%s", *names,
+					      names[1] != NULL ? ", " : "");
+		names++;
+	}
+	return line;
+}
+
+static bool names_have(const char *const *names, const char *name)
+{
+	while (*names != NULL) {
+		if (strcmp(*names, name) == 0) {
+			return true;
+		}
+		names++;
+	}
+	return false;
+}
+
+const struct check_result *verdict_result(const struct verdict_input *input,
+					  const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < input->num_results; i++) {
+		if (strcmp(input->results[i]->check->name, name) == 0) {
+			return input->results[i];
+		}
+	}
+	return NULL;
+}
+
+bool verdict_broken(const struct check_result *result)
+{
+	if (result == NULL) {
+		return false;
+	}
+	switch (result->outcome) {
+	case OUTCOME_FAIL:
+	case OUTCOME_HUNG:
+	case OUTCOME_UNSUPPORTED:
+		return true;
+	case OUTCOME_SLOW:
+		return result->beyond_limit;
+	case OUTCOME_PASS:
+	case OUTCOME_SKIPPED:
+		break;
+	}
+	return false;
+}
+
+static bool locks_broken(const struct verdict_input *input)
+{
+	const char *const *name = NULL;
+	bool broken = false;
+
+	for (name = locks; *name != NULL && !broken; name++) {
+		broken = verdict_broken(verdict_result(input, *name));
+	}
+	return broken;
+}
+
+/* What a result says, in one line: the check's own words, or its evidence. */
+static char *told(TALLOC_CTX *mem_ctx, const struct check_result *result)
+{
+	const struct evidence *e = &result->evidence;
+
+	if (result->why != NULL) {
+		bool local = json_is_true(
+			json_object_get(result->metrics, "local"));
+
+		return talloc_asprintf(
+			mem_ctx, "%s%s",
+			local ? "locks are local to each node: " : "",
+			result->why);
+	}
+	if (e->operation != NULL && e->seen != NULL) {
+		return talloc_asprintf(
+			mem_ctx, "%s%s%s: %s instead of %s", e->operation,
+			e->member != NULL ? " at " : "",
+			e->member != NULL ? e->member : "", e->seen,
+			e->expected != NULL ? e->expected : "success");
+	}
+	if (result->outcome == OUTCOME_UNSUPPORTED && result->err != 0) {
+		return talloc_asprintf(mem_ctx, "refused: %s",
+				       strerror(result->err));
+	}
+	return talloc_strdup(mem_ctx, outcome_name(result->outcome));
+}
+
+/* "WHAT WAS SEEN (first.check; also second.check)" */
+static const char *reason_for(TALLOC_CTX *mem_ctx,
+			      const struct verdict_input *input,
+			      const char *const *because)
+{
+	const struct check_result *first = verdict_result(input, because[0]);
+	char *what = told(mem_ctx, first);
+	char *others = names_join(mem_ctx, because + 1);
+	char *reason = NULL;
+
+	if (what != NULL && others != NULL) {
+		reason = talloc_asprintf(mem_ctx, "%s (%s%s%s)", what,
+					 because[0],
+					 because[1] != NULL ? "; also " : "",
+					 others);
+	}
+	talloc_free(what);
+	talloc_free(others);
+	return reason;
+}
+
+/* What the needs of one use came to */
+struct findings {
+	const char **broken;
+	const char **slow;
+	const char **untested;
+	const char **untested_why;	/* the same with the reasons */
+	bool any;		/* a need was tested and holds */
+	bool hung;
+};
+
+static bool find_untested(TALLOC_CTX *mem_ctx, struct findings *found,
+			  const char *name, const char *why)
+{
+	const char *line = name;
+	bool ok;
+
+	if (why != NULL) {
+		line = talloc_asprintf(mem_ctx, "%s (%s)", name, why);
+		if (line == NULL) {
+			return false;
+		}
+	}
+	ok = names_add(mem_ctx, &found->untested, name);
+	if (!ok) {
+		return false;
+	}
+	return names_add(mem_ctx, &found->untested_why, line);
+}
+
+static bool find_need(TALLOC_CTX *mem_ctx, const struct verdict_input *input,
+		      const char *name, struct findings *found)
+{
+	const struct check_result *result = verdict_result(input, name);
+	bool vain, broken;
+
+	if (result == NULL) {
+		const struct check *check = check_by_name(name);
+
+		return check == NULL ||
+		       find_untested(mem_ctx, found, name, NULL);
+	}
+	if (result->outcome == OUTCOME_SKIPPED) {
+		return find_untested(mem_ctx, found, name, result->why);
+	}
+	vain = result->outcome == OUTCOME_FAIL &&
+	       names_have(counted_under_locks, name) && locks_broken(input);
+	if (vain) {
+		return find_untested(mem_ctx, found, name,
+				     "it needs locks that work");
+	}
+	broken = verdict_broken(result);
+	if (broken) {
+		found->hung |= result->outcome == OUTCOME_HUNG;
+		return names_add(mem_ctx, &found->broken, name);
+	}
+	found->any = true;
+	if (result->outcome == OUTCOME_SLOW) {
+		return names_add(mem_ctx, &found->slow, name);
+	}
+	return true;
+}
+
+static bool judge_use(struct verdict *verdict,
+		      const struct verdict_input *input, enum use use)
+{
+	struct use_verdict *v = &verdict->uses[use];
+	struct findings found = {};
+	unsigned i;
+	bool ok;
+
+	for (i = 0; i < MAX_NEEDS && uses[use].needs[i] != NULL; i++) {
+		ok = find_need(verdict, input, uses[use].needs[i], &found);
+		if (!ok) {
+			return false;
+		}
+	}
+
+	v->fitness = UNKNOWN;
+	if (!input->same_directory) {
+		v->reason = talloc_strdup(verdict, input->not_same);
+		return v->reason != NULL;
+	}
+	if (found.broken != NULL) {
+		v->fitness = UNFIT;
+		v->hung = found.hung;
+		v->because = found.broken;
+		v->reason = reason_for(verdict, input, found.broken);
+		return v->reason != NULL;
+	}
+	if (found.untested != NULL) {
+		char *list = names_join(verdict, found.untested_why);
+
+		v->because = found.untested;
+		v->reason = list == NULL ? NULL :
+			talloc_asprintf(verdict, "not tested: %s", list);
+		talloc_free(list);
+		return v->reason != NULL;
+	}
+	if (!found.any) {
+		v->reason = "nothing was tested";
+		return true;
+	}
+	if (verdict->one_node) {
+		v->reason = "only one node tested";
+		return true;
+	}
+	v->fitness = FIT;
+	if (found.slow != NULL) {
+		v->because = found.slow;
+		v->reason = reason_for(verdict, input, found.slow);
+		return v->reason != NULL;
+	}
+	return true;
+}
+
+static bool one_node(const struct verdict_input *input)
+{
+	bool same = true;
+	size_t i;
+
+	for (i = 1; i < input->num_members && same; i++) {
+		same = member_same_node(input->members[0], input->members[i]);
+	}
+	return same;
+}
+
+static void no_null_lists(struct verdict *verdict)
+{
+	static const char *none[] = {NULL};
+	unsigned i;
+
+	for (i = 0; i < USE_COUNT; i++) {
+		struct use_verdict *v = &verdict->uses[i];
+
+		v->because = v->because != NULL ? v->because : none;
+		v->mended_by = v->mended_by != NULL ? v->mended_by : none;
+	}
+}
+
+int verdict_judge(TALLOC_CTX *mem_ctx, const struct verdict_input *input,
+		  struct verdict **verdict)
+{
+	struct verdict *v = NULL;
+	unsigned i;
+	int ret;
+
+	v = talloc_zero(mem_ctx, struct verdict);
+	if (v == NULL) {
+		return ENOMEM;
+	}
+	v->scope = one_node(input) ? SCOPE_LOCAL : SCOPE_CLUSTER;
+	v->one_node = v->scope == SCOPE_LOCAL && !input->local;
+	for (i = 0; i < USE_COUNT; i++) {
+		bool ok = judge_use(v, input, i);
+
+		if (!ok) {
+			talloc_free(v);
+			return ENOMEM;
+		}
+	}
+	ret = settings_compute(input, v);
+	if (ret != 0) {
+		talloc_free(v);
+		return ret;
+	}
+	no_null_lists(v);
+	*verdict = v;
+	return 0;
+}
+
+int verdict_exit(const struct verdict *verdict, unsigned uses_asked)
+{
+	bool hung = false, unfit = false, unknown = false, mended = false;
+	unsigned i;
+
+	for (i = 0; i < USE_COUNT; i++) {
+		const struct use_verdict *v = &verdict->uses[i];
+
+		if ((uses_asked & USE_BIT(i)) == 0) {
+			continue;
+		}
+		unknown |= v->fitness == UNKNOWN;
+		if (v->fitness != UNFIT) {
+			continue;
+		}
+		hung |= v->hung;
+		unfit |= v->mended_by[0] == NULL;
+		mended |= v->mended_by[0] != NULL;
+	}
+	if (hung) {
+		return 3;
+	}
+	if (unfit) {
+		return 2;
+	}
+	if (unknown) {
+		return 4;
+	}
+	return mended ? 1 : 0;
+}
