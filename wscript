@@ -1,0 +1,388 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+#
+# The build, for waf (see ./waf). Sources are found by their place in the tree,
+# so that a new file needs no line here.
+
+import os
+import sys
+
+from waflib import Build, Configure, Logs, Task, TaskGen, Utils
+
+sys.path.insert(0, os.path.abspath('buildtools'))
+import samba_headers
+
+APPNAME = 'pingpong'
+VERSION = '0.1'
+top = '.'
+
+Configure.autoconfig = True
+
+# libpingpong is a static library: who links it names what it stands on, too
+CORE = 'pingpong TALLOC TEVENT JANSSON'
+
+EVENTS_DIR = '${CTDB_DATADIR}/events/legacy'
+OPTIONS_DIR = '${SYSCONFDIR}/ctdb/events/legacy'
+XSLT_OPTIONS = ' '.join([
+    '--nonet',
+    '--param man.output.quietly 1',
+    '--param refentry.meta.get.quietly 1',
+    '--output ${TGT[0].parent.abspath()}/',
+    '/usr/share/xml/docbook/stylesheet/docbook-xsl/manpages/docbook.xsl',
+])
+
+
+def options(opt):
+    opt.load('compiler_c')
+    opt.parser.set_defaults(prefix='/usr')
+    features = opt.add_option_group('Features')
+    features.add_option('--without-vfs', action='store_true',
+                        help='leave out the Samba VFS module')
+    features.add_option('--without-ctdb', action='store_true',
+                        help='leave out the CTDB event script and the '
+                             'resident agent')
+    features.add_option('--without-smbconf', action='store_true',
+                        help='leave out pingpong-smbconf, which reads and '
+                             'writes the configuration of Samba')
+    features.add_option('--sanitize', action='store_true',
+                        help='address and undefined behaviour sanitizers, in '
+                             'build-asan; name it with every command. Leaves '
+                             'out the VFS module, which smbd could not load')
+    opt.add_option('--matrix', action='store_true',
+                   help='test: only the table of faults and checks')
+
+
+def configure(conf):
+    conf.load('compiler_c')
+    opts = conf.options
+    env = conf.env
+
+    env.SYSCONFDIR = '/etc'
+    env.CTDB_DATADIR = '/usr/share/ctdb'
+    env.LIBEXECDIR = env.PREFIX + '/libexec/pingpong'
+    env.MANDIR = env.PREFIX + '/share/man'
+    env.DOCDIR = env.PREFIX + '/share/doc/pingpong'
+
+    library(conf, 'talloc', 'talloc.h')
+    library(conf, 'tevent', 'talloc.h tevent.h')
+    library(conf, 'jansson', 'jansson.h')
+    library(conf, 'popt', 'popt.h')
+
+    env.WITH_CTDB = not opts.without_ctdb
+    if env.WITH_CTDB:
+        library(conf, 'gnutls', 'gnutls/gnutls.h')
+        conf.define('HAVE_CTDB_EVENTS', 1)
+    env.WITH_VFS = not opts.without_vfs and not opts.sanitize
+    if env.WITH_VFS or not opts.without_smbconf:
+        configure_samba(conf)
+    env.WITH_SMBCONF = not opts.without_smbconf
+    if env.WITH_SMBCONF:
+        library(conf, 'smbconf', 'stdint.h stdbool.h talloc.h smbconf.h',
+                includes=['/usr/include/samba-4.0'],
+                linkflags=['-Wl,-rpath-link,' + env.MODULESDIR])
+
+    # what is missing here leaves out tests or manual pages, not more
+    library(conf, 'cmocka', 'stdarg.h stddef.h stdint.h setjmp.h cmocka.h',
+            mandatory=False)
+    conf.check_cfg(package='fuse3', args='--cflags --libs',
+                   uselib_store='FUSE3', mandatory=False)
+    conf.find_program('xsltproc', mandatory=False)
+
+    compiler_flags(conf)
+
+    conf.define('PINGPONG_VERSION', VERSION)
+    conf.define('LIBEXECDIR', env.LIBEXECDIR)
+    conf.define('STATEDIR', '/var/lib/pingpong')
+    conf.define('RUNDIR', '/run/pingpong')
+    conf.write_config_header('core/config.h')
+
+
+def library(conf, name, headers, **more):
+    conf.check_cc(lib=name, header_name=headers, uselib_store=name.upper(),
+                  msg='Checking for ' + name, **more)
+
+
+def compiler_flags(conf):
+    """After the checks, which would not all compile with these."""
+    flags = ['-std=gnu11', '-g', '-O2', '-Wall', '-Wextra', '-Werror']
+    if conf.options.sanitize:
+        sanitize = ['-fsanitize=address,undefined',
+                    '-fno-sanitize-recover=all']
+        flags += sanitize + ['-fno-omit-frame-pointer']
+        conf.env.append_value('LINKFLAGS', sanitize)
+    else:
+        flags += ['-U_FORTIFY_SOURCE', '-D_FORTIFY_SOURCE=2',
+                  '-fstack-protector-strong']
+    # what the environment says (CFLAGS) comes last
+    conf.env.prepend_value('CFLAGS', flags)
+    conf.env.append_value('DEFINES',
+                          ['_GNU_SOURCE=1', '_FILE_OFFSET_BITS=64'])
+    conf.env.prepend_value('LINKFLAGS', ['-Wl,--as-needed', '-Wl,-z,relro',
+                                         '-Wl,-z,now'])
+
+
+def configure_samba(conf):
+    """The installed smbd, and for the module the source it was made of."""
+    env = conf.env
+    conf.find_program('smbd', path_list=os.environ['PATH'].split(':')
+                      + ['/usr/sbin'])
+    for line in conf.cmd_and_log(env.SMBD + ['-b']).splitlines():
+        name, _, value = line.strip().partition(': ')
+        if name == 'MODULESDIR':
+            env.MODULESDIR = value
+    conf.msg("Samba's modules directory", env.MODULESDIR)
+    if not env.WITH_VFS:
+        return
+
+    source = os.environ.get('SAMBA_SOURCE')
+    if not source:
+        conf.fatal('the VFS module needs SAMBA_SOURCE, a configured Samba '
+                   'source (./bootstrap makes it), or --without-vfs')
+    env.SAMBA_SOURCE = source
+    version = {}
+    with open(source + '/VERSION') as file:
+        for line in file:
+            name, _, value = line.strip().partition('=')
+            version[name] = value
+    have = '.'.join(version['SAMBA_VERSION_' + part]
+                    for part in ('MAJOR', 'MINOR', 'RELEASE'))
+    want = conf.cmd_and_log(env.SMBD + ['-V']).split()[-1].split('-')[0]
+    conf.msg('Samba source and installed smbd', have + ', ' + want)
+    if have != want:
+        conf.fatal('%s is the source of Samba %s; smbd, which is %s, would '
+                   'not load its module' % (source, have, want))
+
+    env.HEADERS_DIR = conf.bldnode.make_node('samba-headers').abspath()
+    env.DEFINES_SAMBA = samba_headers.DEFINES
+    # as system headers: their warnings are not ours to mend
+    for path in samba_headers.include_dirs(source, env.HEADERS_DIR):
+        env.append_value('CFLAGS_SAMBA', ['-isystem', path])
+
+
+def build(bld):
+    build_core(bld)
+    build_ctdb_events(bld)
+    build_commands(bld)
+    build_module(bld)
+    build_tests(bld)
+    build_doc(bld)
+
+
+def missing(bld, path):
+    """A part of the tree that is still to come is left out, audibly."""
+    if bld.path.find_node(path):
+        return False
+    Logs.warn('%s: not there yet, left out', path)
+    return True
+
+
+def sources(bld, pattern, excl=()):
+    found = bld.path.ant_glob(pattern, excl=list(excl))
+    return sorted(found, key=lambda node: node.abspath())
+
+
+def program(bld, target, source, use, **more):
+    bld.program(target=target, source=source, use=use, includes='.',
+                **more)
+
+
+def build_core(bld):
+    bld.stlib(target='pingpong', includes='.', cflags=['-fPIC'],
+              source=sources(bld, 'core/*/*.c',
+                             ['core/member/worker_main.c']))
+
+
+def build_commands(bld):
+    if missing(bld, 'cli/main.c'):
+        return
+    program(bld, 'cli/pingpong-worker', 'core/member/worker_main.c', CORE,
+            install_path='${LIBEXECDIR}')
+
+    use = CORE + ' POPT'
+    if bld.env.WITH_CTDB:
+        use = 'ctdb-events ' + use + ' GNUTLS'
+    program(bld, 'cli/pingpong', sources(bld, 'cli/*.c'), use,
+            install_path='${BINDIR}')
+
+    # the other door of the same program
+    bld(rule=link_beside, source='cli/pingpong', target='cli/ping_pong')
+    bld.symlink_as('${LIBEXECDIR}/ping_pong',
+                   os.path.relpath(bld.env.BINDIR + '/pingpong',
+                                   bld.env.LIBEXECDIR))
+
+
+def link_beside(task):
+    path = task.outputs[0].abspath()
+    if os.path.lexists(path):
+        os.unlink(path)
+    os.symlink(task.inputs[0].name, path)
+
+
+def build_ctdb_events(bld):
+    if missing(bld, 'ctdb-events'):
+        return
+    if bld.env.WITH_CTDB:
+        # a library, so that unit tests can link it too
+        bld.stlib(target='ctdb-events', includes='.',
+                  source=sources(bld, 'ctdb-events/*.c',
+                                 ['ctdb-events/smbconf_main.c']))
+        bld.install_files(EVENTS_DIR, 'ctdb-events/00.pingpong.script',
+                          chmod=Utils.O755)
+        bld.install_files(OPTIONS_DIR, 'ctdb-events/00.pingpong.options')
+    if bld.env.WITH_SMBCONF:
+        program(bld, 'ctdb-events/pingpong-smbconf',
+                'ctdb-events/smbconf_main.c', 'SMBCONF TALLOC JANSSON',
+                install_path='${LIBEXECDIR}')
+
+
+def build_module(bld):
+    """Linked with nothing of Samba's: check_module says why."""
+    if not bld.env.WITH_VFS or missing(bld, 'vfs_pingpong'):
+        return
+    module = bld.shlib(
+        features='samba_module', target='vfs_pingpong/pingpong',
+        source=sources(bld, 'vfs_pingpong/*.c'), includes='.',
+        use='pingpong JANSSON SAMBA',
+        linkflags=['-Wl,--exclude-libs,ALL'],
+        install_path='${MODULESDIR}/vfs')
+    module.env.cshlib_PATTERN = '%s.so'
+
+
+class module_headers(Task.Task):
+    """Samba's generated headers are there before the module is compiled."""
+    color = 'BLUE'
+
+    def keyword(self):
+        return 'Generating headers for'
+
+    def run(self):
+        script = self.generator.bld.path.find_node(
+            'buildtools/samba_headers.py')
+        own = ['-I' + node.abspath()
+               for node in self.generator.to_incnodes('.')]
+        files = [node.abspath() for node in self.inputs
+                 if node.name.endswith('.c')]
+        ret = self.exec_command(
+            [sys.executable, script.abspath(), self.env.SAMBA_SOURCE,
+             self.env.HEADERS_DIR] + own + files,
+            env=dict(os.environ, CC=' '.join(self.env.CC)))
+        if ret == 0:
+            self.outputs[0].write('')
+        return ret
+
+
+class module_check(Task.Task):
+    """smbd has all that the module takes from it."""
+    color = 'BLUE'
+
+    def keyword(self):
+        return 'Checking'
+
+    def run(self):
+        script = self.generator.bld.path.find_node(
+            'buildtools/check_module')
+        ret = self.exec_command(
+            [script.abspath(), self.inputs[0].abspath()] + self.env.SMBD)
+        if ret == 0:
+            self.outputs[0].write('')
+        return ret
+
+
+@TaskGen.feature('samba_module')
+@TaskGen.after_method('apply_link')
+def surround_module(self):
+    room = self.path.find_node('vfs_pingpong')
+    stamps = room.get_bld()
+    headers = self.create_task('module_headers', room.ant_glob('*.[ch]'),
+                               stamps.make_node('headers.stamp'))
+    for task in self.compiled_tasks:
+        task.set_run_after(headers)
+    self.create_task('module_check', self.link_task.outputs[0],
+                     stamps.make_node('check.stamp'))
+
+
+def build_tests(bld):
+    if bld.env.LIB_CMOCKA:
+        use = CORE + ' CMOCKA'
+        if bld.env.WITH_CTDB:
+            use = 'ctdb-events ' + use + ' GNUTLS'
+        for source in sources(bld, 'tests/unit/test_*.c'):
+            program(bld, target(source), [source], use, install_path=None)
+    if bld.env.LIB_FUSE3 and not missing(bld, 'tests/clusterfs'):
+        program(bld, 'tests/clusterfs/clusterfs',
+                sources(bld, 'tests/clusterfs/*.c'), 'FUSE3',
+                install_path=None)
+    for source in sources(bld, 'tests/bench/*.c'):
+        program(bld, target(source), [source], CORE, install_path=None)
+
+
+def target(source):
+    return os.path.splitext(source.srcpath())[0]
+
+
+def build_doc(bld):
+    if not missing(bld, 'README.md'):
+        bld.install_files('${DOCDIR}', 'README.md')
+    if not bld.env.XSLTPROC:
+        return
+    for source in sources(bld, 'doc/*.xml'):
+        page = target(source)
+        section = page[-1]
+        if page[-2] != '.' or not section.isdigit():
+            bld.fatal('%s: name it PAGE.SECTION.xml' % source.srcpath())
+        bld(rule='${XSLTPROC} ' + XSLT_OPTIONS + ' ${SRC}', source=source,
+            target=page, install_path='${MANDIR}/man' + section)
+
+
+class TestContext(Build.BuildContext):
+    '''builds, then runs every test (or, with --matrix, the table of faults)'''
+    cmd = 'test'
+
+    def execute(self):
+        super().execute()
+        command = ['tests/run', '--build', self.bldnode.abspath()]
+        if self.options.matrix:
+            command.append('--matrix')
+        become(self, command)
+
+
+class BenchContext(Build.BuildContext):
+    '''builds, then measures'''
+    cmd = 'bench'
+
+    def execute(self):
+        super().execute()
+        become(self, ['tests/bench/run'])
+
+
+def become(ctx, command):
+    """The last thing that this run of waf does: what the command prints last,
+    and its exit status, are those of the run."""
+    os.chdir(ctx.path.abspath())
+    os.execv(command[0], command)
+
+
+def tracked(ctx):
+    names = ctx.cmd_and_log(['git', 'ls-files'], cwd=ctx.path.abspath())
+    return names.splitlines()
+
+
+def dist(ctx):
+    ctx.algo = 'tar.gz'
+    ctx.files = [ctx.path.find_node(name) for name in tracked(ctx)]
+
+
+def shellcheck(ctx):
+    '''runs shellcheck on every script'''
+    scripts = []
+    for name in tracked(ctx):
+        with open(name, 'rb') as file:
+            head = file.read(200)
+        line = head.split(b'\n')[0]
+        if line.startswith(b'#!') and line.endswith(b'sh') \
+                or b'# shellcheck shell=' in head:
+            scripts.append(name)
+    ret = ctx.exec_command(['shellcheck', '-x', '-P', 'SCRIPTDIR'] + scripts,
+                           stdout=None, stderr=None)
+    if ret:
+        ctx.fatal('shellcheck: see above')
+    Logs.info('%d scripts', len(scripts))
