@@ -91,9 +91,11 @@ void autopsy_of_process(TALLOC_CTX *mem_ctx, pid_t pid,
 	}
 	autopsy->found = true;
 	autopsy->state = end[2];
-	autopsy->blocked = autopsy->state == 'S' || autopsy->state == 'D';
 	autopsy->wchan = read_proc(mem_ctx, pid, "wchan");
 	autopsy->stack = read_proc(mem_ctx, pid, "stack");
 	autopsy->syscall = name_syscall(mem_ctx,
 					read_proc(mem_ctx, pid, "syscall"));
+	/* in recvmsg it waits for its supervisor, not for the file system */
+	autopsy->blocked = (autopsy->state == 'S' || autopsy->state == 'D') &&
+			   strcmp(autopsy->syscall, "recvmsg") != 0;
 }

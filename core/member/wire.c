@@ -99,6 +99,7 @@ static const char *const op_names[PROBE_OPS] = {
 	[PROBE_LOCK_MANY] = "lock-many",
 	[PROBE_RING] = "ring",
 	[PROBE_RING_END] = "ring-end",
+	[PROBE_SUM] = "sum",
 };
 
 const char *wire_op_name(enum probe_op op)

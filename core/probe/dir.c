@@ -325,6 +325,7 @@ static int open_run(struct probe_dir *dir, const char *name, bool make)
 		return ret;
 	}
 	snprintf(dir->name, sizeof(dir->name), "%s", name);
+	dir->made = make;
 	return 0;
 }
 
@@ -369,4 +370,5 @@ void probe_dir_close(struct probe_dir *dir)
 		syscalls()->close(dir->top);
 		dir->top = -1;
 	}
+	dir->made = false;
 }

@@ -49,8 +49,12 @@ enum probe_op {
 	PROBE_LOCK_MANY,/* `count` write locks of one byte at start, start +
 			 * 2 ..; answer: count granted, err of the first
 			 * that was not */
-	PROBE_RING,	/* one window of the lock ring, see below */
+	PROBE_RING,	/* take the ring's start byte (window_ms 0), or make
+			 * turns for window_ms; see below */
 	PROBE_RING_END,	/* let the ring's last byte go */
+	PROBE_SUM,	/* value: sum of `count` counters of 64 bits at the
+			 * beginning of the file; by the slot's mapping when
+			 * it has one */
 	PROBE_OPS	/* how many there are */
 };
 
@@ -81,7 +85,7 @@ struct probe_request {
 
 	/* PROBE_RING, on the slot's open file */
 	uint64_t nlocks;
-	unsigned io;		/* enum ring_io */
+	unsigned io;		/* RING_RW, RING_MAPPED: core/probe/ring.h */
 	unsigned window_ms;
 	unsigned members;	/* size of the ledger's crew, own number: */
 	unsigned member;

@@ -14,7 +14,6 @@
  * - With a histogram there is one precise reading a turn, at the grant, which
  *   serves the deadline as well; hence the time from grant to grant.
  */
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -315,16 +314,27 @@ static int do_io(const struct syscall_table *sys, struct ring *ring,
 	return 0;
 }
 
+static bool arguments_ok(const struct ring *ring)
+{
+	if (ring->start >= ring->nlocks) {
+		return false;
+	}
+	if ((ring->io & RING_RW) && ring->width != 1 && ring->width != 8) {
+		return false;
+	}
+
+	return ring->ledger == NULL || ring->ledger->nlocks == ring->nlocks;
+}
+
 int ring_begin(struct ring *ring)
 {
 	const struct syscall_table *sys = syscalls();
-	size_t size = ring->nlocks * ring->width;
 	int ret = 0;
 
-	assert(ring->start < ring->nlocks);
-	assert((ring->io & RING_RW) == 0 ||
-	       ring->width == 1 || ring->width == 8);
-	assert(ring->ledger == NULL || ring->ledger->nlocks == ring->nlocks);
+	ring->failed = "arguments";
+	if (!arguments_ok(ring)) {
+		return EINVAL;
+	}
 
 	ring->position = ring->start;
 
@@ -340,7 +350,8 @@ int ring_begin(struct ring *ring)
 		void *map = NULL;
 
 		ring->failed = "map";
-		map = sys->mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED,
+		map = sys->mmap(NULL, ring->nlocks * ring->width,
+				PROT_READ | PROT_WRITE, MAP_SHARED,
 				ring->fd, 0);
 		if (map == MAP_FAILED) {
 			return errno;
@@ -462,11 +473,14 @@ int ring_run(struct ring *ring, uint64_t deadline_ns)
 }
 
 static int release(const struct syscall_table *sys, struct ring *ring,
-		   bool held, uint64_t byte)
+		   bool held, uint64_t position)
 {
+	uint64_t byte = 0;
+
 	if (!held) {
 		return 0;
 	}
+	byte = position % ring->nlocks;
 	ledger_leave(ring, byte);
 
 	return unlock_byte(sys, ring, byte);
@@ -475,14 +489,13 @@ static int release(const struct syscall_table *sys, struct ring *ring,
 int ring_end(struct ring *ring)
 {
 	const struct syscall_table *sys = syscalls();
-	uint64_t byte = ring->position % ring->nlocks;
-	uint64_t next = (ring->position + 1) % ring->nlocks;
 	int unmap_errno = 0;
 	int errno_here = 0;
 	int errno_next = 0;
 
-	errno_here = release(sys, ring, ring->holding, byte);
-	errno_next = release(sys, ring, ring->holding_next, next);
+	errno_here = release(sys, ring, ring->holding, ring->position);
+	errno_next = release(sys, ring, ring->holding_next,
+			     ring->position + 1);
 	ring->holding = false;
 	ring->holding_next = false;
 

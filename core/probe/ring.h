@@ -122,7 +122,8 @@ struct ring {
 				 * lost, stale reads, or no exclusion */
 	struct ring_violation first_wrong;
 	const char *failed;	/* the call that failed: "lock", "unlock",
-				 * "getlk", "read", "write", "map", "memory" */
+				 * "getlk", "read", "write", "map", "memory";
+				 * "arguments": what the caller has set */
 	struct flock other;	/* what F_GETLK showed, after EBUSY */
 	uint64_t *seen;		/* last value read, for each counter */
 	uint8_t *map;
@@ -132,8 +133,9 @@ struct ring {
 /*
  * Take the start byte (waiting) and prepare mapping and value memory.
  *
- * Returns 0, EINTR (a signal came while it waited and *ring->stop is set), or
- * another errno; ring->failed names the call.
+ * Returns 0, EINTR (a signal came while it waited and *ring->stop is set),
+ * EINVAL ("arguments": no ring of these numbers, or a ledger of another
+ * size), or another errno; ring->failed names the call.
  */
 int ring_begin(struct ring *ring);
 

@@ -1,0 +1,991 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/checks/run.h"
+#include "core/member/channel.h"
+#include "core/probe/dir.h"
+
+/* CTDB waits so long for the lock to be refused at a recovery
+ * (ctdb/server/ctdb_recovery_helper.c and ctdb_recoverd.c) */
+#define OP_MAX_MS 5000
+
+/* SIGKILL to the end of a process that is not in D state */
+#define KILL_MS 2000
+
+/* Kept back from the run's time for removing its directory */
+#define CLEANUP_MS 500
+
+/* A probe made at one place appears at the others within this time, or they
+ * do not show the same directory; longer than the 3 s for which NFS may keep
+ * a directory's attributes at least (acdirmin is 30 s, but a name that was
+ * never looked up is asked for at once) */
+#define APPEAR_MS 3000
+#define APPEAR_STEP_MS 20
+
+/* A run's directory outlives its time by this much at most */
+#define LIFETIME_SLACK_S 60
+
+struct run {
+	struct tevent_context *ev;
+	struct run_options options;
+	struct member **members;
+	unsigned num_members;
+	uint64_t end_ms;		/* CLOCK_MONOTONIC */
+	uint64_t random;
+	uint64_t names;
+	char dir_name[PROBE_NAME_MAX];
+	unsigned broken;		/* NEEDS_* */
+	const char *broken_by;
+	enum outcome broken_how;
+};
+
+static uint64_t now_ms(void)
+{
+	struct timespec ts = {};
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+unsigned run_num_members(const struct run *run)
+{
+	return run->num_members;
+}
+
+struct member *run_member(const struct run *run, unsigned number)
+{
+	return run->members[number];
+}
+
+enum run_level run_level(const struct run *run)
+{
+	return run->options.level;
+}
+
+unsigned run_left_ms(const struct run *run)
+{
+	uint64_t now = now_ms() + CLEANUP_MS;
+
+	return now < run->end_ms ? (unsigned)(run->end_ms - now) : 0;
+}
+
+unsigned run_op_ms(const struct run *run)
+{
+	unsigned left = run_left_ms(run);
+
+	return left < OP_MAX_MS ? left : OP_MAX_MS;
+}
+
+unsigned run_thorough_ms(const struct run *run)
+{
+	return run->options.level == RUN_THOROUGH ? run->options.thorough_ms
+						  : 0;
+}
+
+void run_file_name(struct run *run, char name[PROBE_NAME_MAX])
+{
+	snprintf(name, PROBE_NAME_MAX, "probe.%llu",
+		 (unsigned long long)++run->names);
+}
+
+uint64_t run_random(struct run *run)
+{
+	uint64_t x = (run->random += 0x9e3779b97f4a7c15ULL);
+
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+	return x ^ (x >> 31);
+}
+
+void run_set_broken(struct run *run, unsigned needs, const char *check,
+		    enum outcome outcome)
+{
+	run->broken |= needs;
+	run->broken_by = check;
+	run->broken_how = outcome;
+}
+
+/* ---- killing and starting anew ------------------------------------------ */
+
+struct run_kill_state {
+	struct tevent_context *ev;
+	struct run *run;
+	unsigned member;
+};
+
+static void run_kill_killed(struct tevent_req *subreq);
+static void run_kill_begun(struct tevent_req *subreq);
+
+struct tevent_req *run_kill_send(TALLOC_CTX *mem_ctx,
+				 struct tevent_context *ev, struct run *run,
+				 unsigned member)
+{
+	struct run_kill_state *state = NULL;
+	struct tevent_req *req = NULL, *subreq = NULL;
+
+	req = tevent_req_create(mem_ctx, &state, struct run_kill_state);
+	if (req == NULL) {
+		return NULL;
+	}
+	state->ev = ev;
+	state->run = run;
+	state->member = member;
+	subreq = member_kill_send(state, ev, run->members[member], true,
+				  KILL_MS);
+	if (tevent_req_nomem(subreq, req)) {
+		return tevent_req_post(req, ev);
+	}
+	tevent_req_set_callback(subreq, run_kill_killed, req);
+	return req;
+}
+
+static void run_kill_killed(struct tevent_req *subreq)
+{
+	struct tevent_req *req = tevent_req_callback_data(subreq,
+							  struct tevent_req);
+	struct run_kill_state *state = tevent_req_data(
+		req, struct run_kill_state);
+	struct run *run = state->run;
+	struct probe_request begin = { .op = PROBE_BEGIN };
+	int ret;
+
+	ret = member_kill_recv(subreq);
+	TALLOC_FREE(subreq);
+	if (ret != 0) {
+		tevent_req_error(req, ret == ETIMEDOUT ? ETIMEDOUT
+						       : ECONNRESET);
+		return;
+	}
+	strcpy(begin.name, run->dir_name);
+	subreq = member_call_send(state, state->ev,
+				  run->members[state->member], &begin, -1,
+				  KILL_MS);
+	if (tevent_req_nomem(subreq, req)) {
+		return;
+	}
+	tevent_req_set_callback(subreq, run_kill_begun, req);
+}
+
+static void run_kill_begun(struct tevent_req *subreq)
+{
+	struct tevent_req *req = tevent_req_callback_data(subreq,
+							  struct tevent_req);
+	struct probe_answer answer = {};
+	int ret;
+
+	ret = member_call_recv(subreq, &answer);
+	TALLOC_FREE(subreq);
+	if (ret != 0 || answer.err != 0) {
+		tevent_req_error(req, ret == ETIMEDOUT ? ETIMEDOUT
+						       : ECONNRESET);
+		return;
+	}
+	tevent_req_done(req);
+}
+
+int run_kill_recv(struct tevent_req *req)
+{
+	int ret = channel_req_error(req);
+
+	tevent_req_received(req);
+	return ret;
+}
+
+/* ---- one call ----------------------------------------------------------- */
+
+struct run_call_state {
+	struct tevent_context *ev;
+	struct run *run;
+	unsigned member;
+	struct probe_answer answer;
+	struct member_autopsy autopsy;
+	int err;
+	const char *told;
+};
+
+static void run_call_answered(struct tevent_req *subreq);
+static void run_call_examined(struct tevent_req *subreq);
+static void run_call_killed(struct tevent_req *subreq);
+
+struct tevent_req *run_call_send(TALLOC_CTX *mem_ctx,
+				 struct tevent_context *ev, struct run *run,
+				 unsigned member,
+				 const struct probe_request *request, int fd,
+				 unsigned timeout_ms)
+{
+	struct run_call_state *state = NULL;
+	struct tevent_req *req = NULL, *subreq = NULL;
+
+	req = tevent_req_create(mem_ctx, &state, struct run_call_state);
+	if (req == NULL) {
+		return NULL;
+	}
+	state->ev = ev;
+	state->run = run;
+	state->member = member;
+	subreq = member_call_send(state, ev, run->members[member], request,
+				  fd, timeout_ms);
+	if (tevent_req_nomem(subreq, req)) {
+		return tevent_req_post(req, ev);
+	}
+	tevent_req_set_callback(subreq, run_call_answered, req);
+	return req;
+}
+
+static void run_call_answered(struct tevent_req *subreq)
+{
+	struct tevent_req *req = tevent_req_callback_data(subreq,
+							  struct tevent_req);
+	struct run_call_state *state = tevent_req_data(
+		req, struct run_call_state);
+	struct member *member = state->run->members[state->member];
+	int ret;
+
+	ret = member_call_recv(subreq, &state->answer);
+	TALLOC_FREE(subreq);
+	if (ret == 0) {
+		tevent_req_done(req);
+		return;
+	}
+	if (ret != ETIMEDOUT || member_gone(member)) {
+		tevent_req_error(req, ret == ENOMEM ? ENOMEM : ECONNRESET);
+		return;
+	}
+	subreq = member_autopsy_send(state, state->ev, member);
+	if (tevent_req_nomem(subreq, req)) {
+		return;
+	}
+	tevent_req_set_callback(subreq, run_call_examined, req);
+}
+
+static void run_call_examined(struct tevent_req *subreq)
+{
+	struct tevent_req *req = tevent_req_callback_data(subreq,
+							  struct tevent_req);
+	struct run_call_state *state = tevent_req_data(
+		req, struct run_call_state);
+	struct member_autopsy *autopsy = &state->autopsy;
+	int ret;
+
+	ret = member_autopsy_recv(subreq, state, autopsy);
+	TALLOC_FREE(subreq);
+	if (ret != 0 || !autopsy->found) {
+		tevent_req_error(req, ECONNRESET);
+		return;
+	}
+	state->err = autopsy->blocked ? ETIMEDOUT : EAGAIN;
+	state->told = talloc_asprintf(
+		state, "worker in state %c, system call %s, wchan %s%s%s",
+		autopsy->state, autopsy->syscall, autopsy->wchan,
+		autopsy->stack[0] != '\0' ? "\n" : "", autopsy->stack);
+	subreq = run_kill_send(state, state->ev, state->run, state->member);
+	if (tevent_req_nomem(subreq, req)) {
+		return;
+	}
+	tevent_req_set_callback(subreq, run_call_killed, req);
+}
+
+static void run_call_killed(struct tevent_req *subreq)
+{
+	struct tevent_req *req = tevent_req_callback_data(subreq,
+							  struct tevent_req);
+	struct run_call_state *state = tevent_req_data(
+		req, struct run_call_state);
+	int ret;
+
+	ret = run_kill_recv(subreq);
+	TALLOC_FREE(subreq);
+	if (ret == ETIMEDOUT && state->told != NULL) {
+		/* not even SIGKILL: then it did hang */
+		state->err = ETIMEDOUT;
+		state->told = talloc_asprintf(
+			state, "%s\nSIGKILL does not end it", state->told);
+	}
+	tevent_req_error(req, (uint64_t)state->err);
+}
+
+int run_call_recv(struct tevent_req *req, TALLOC_CTX *mem_ctx,
+		  struct probe_answer *answer, const char **autopsy)
+{
+	struct run_call_state *state = tevent_req_data(
+		req, struct run_call_state);
+	int ret = channel_req_error(req);
+
+	*answer = state->answer;
+	*autopsy = state->told != NULL ? talloc_strdup(mem_ctx, state->told)
+				       : NULL;
+	tevent_req_received(req);
+	return ret;
+}
+
+/* ---- the run ------------------------------------------------------------ */
+
+struct run_state {
+	struct tevent_context *ev;
+	struct run *run;
+	struct run_result *result;
+	unsigned waiting;		/* members not yet started or begun */
+	int err;
+	const char *why;
+	uint64_t appear_until_ms;
+	unsigned next;			/* check */
+	struct check_result *current;
+};
+
+static void run_started(struct tevent_req *subreq);
+static void run_make(struct tevent_req *req);
+static void run_made(struct tevent_req *subreq);
+static void run_probe_file(struct tevent_req *req);
+static void run_probe_made(struct tevent_req *subreq);
+static void run_probe_closed(struct tevent_req *subreq);
+static void run_probe_removed(struct tevent_req *subreq);
+static void run_find(struct tevent_req *req, unsigned member);
+static void run_found(struct tevent_req *subreq);
+static void run_next_check(struct tevent_req *req);
+static void run_check_done(struct tevent_req *subreq);
+static void run_clean(struct tevent_req *req);
+static void run_cleaned(struct tevent_req *subreq);
+static void run_end(struct tevent_req *req);
+
+static int run_destructor(struct run *run)
+{
+	unsigned i;
+
+	/* before the options that they point to */
+	for (i = 0; i < run->num_members; i++) {
+		TALLOC_FREE(run->members[i]);
+	}
+	return 0;
+}
+
+static int result_destructor(struct check_result *result)
+{
+	json_decref(result->metrics);
+	return 0;
+}
+
+static int run_prepare_results(struct run_state *state)
+{
+	const struct check **checks = state->run->options.checks;
+	struct run_result *result = state->result;
+	size_t n = 0;
+
+	while (checks[n] != NULL) {
+		n++;
+	}
+	result->results = talloc_zero_array(result, struct check_result *, n);
+	if (result->results == NULL) {
+		return ENOMEM;
+	}
+	for (; result->num_results < n; result->num_results++) {
+		struct check_result *res = talloc_zero(
+			result->results, struct check_result);
+
+		if (res == NULL) {
+			return ENOMEM;
+		}
+		res->metrics = json_object();
+		talloc_set_destructor(res, result_destructor);
+		res->check = checks[result->num_results];
+		res->outcome = OUTCOME_SKIPPED;
+		res->why = "not run";
+		result->results[result->num_results] = res;
+	}
+	return 0;
+}
+
+/* The outcome of every check when there is nothing to run them on */
+static void run_all(struct run_state *state, enum outcome outcome,
+		    const char *why, const struct evidence *evidence)
+{
+	size_t i;
+
+	for (i = 0; i < state->result->num_results; i++) {
+		struct check_result *res = state->result->results[i];
+
+		res->outcome = outcome;
+		res->why = talloc_strdup(res, why);
+		if (evidence != NULL) {
+			res->evidence = *evidence;
+		}
+	}
+}
+
+struct tevent_req *run_send(TALLOC_CTX *mem_ctx, struct tevent_context *ev,
+			    const struct run_options *options)
+{
+	struct run_state *state = NULL;
+	struct tevent_req *req = NULL;
+	struct run *run = NULL;
+	unsigned places = 0, i;
+	int ret;
+
+	req = tevent_req_create(mem_ctx, &state, struct run_state);
+	if (req == NULL) {
+		return NULL;
+	}
+	state->ev = ev;
+	run = state->run = talloc_zero(state, struct run);
+	state->result = talloc_zero(state, struct run_result);
+	if (run == NULL || state->result == NULL) {
+		tevent_req_oom(req);
+		return tevent_req_post(req, ev);
+	}
+	run->ev = ev;
+	run->options = *options;
+	run->random = options->seed;
+	run->end_ms = now_ms() + options->timeout_ms;
+	probe_dir_make_name(run->dir_name, sizeof(run->dir_name),
+			    options->timeout_ms / 1000 + LIFETIME_SLACK_S);
+	while (options->places[places] != NULL) {
+		places++;
+	}
+	run->num_members = places == 1 ? 2 : places;
+	run->members = talloc_zero_array(run, struct member *,
+					 run->num_members);
+	ret = run_prepare_results(state);
+	if (run->members == NULL || ret != 0) {
+		tevent_req_oom(req);
+		return tevent_req_post(req, ev);
+	}
+	talloc_set_destructor(run, run_destructor);
+	state->waiting = run->num_members;
+	for (i = 0; i < run->num_members; i++) {
+		struct tevent_req *subreq = member_start_send(
+			state, ev, &run->options.reach,
+			options->places[places == 1 ? 0 : i], i,
+			run_op_ms(run));
+
+		if (tevent_req_nomem(subreq, req)) {
+			return tevent_req_post(req, ev);
+		}
+		tevent_req_set_callback(subreq, run_started, req);
+	}
+	return req;
+}
+
+/* The place a start failed at; ends the run when all have been heard of */
+static void run_start_failed(struct tevent_req *req)
+{
+	struct run_state *state = tevent_req_data(req, struct run_state);
+	struct evidence evidence = {
+		.operation = "open of the directory",
+		.expected = "an answer",
+		.seen = "none",
+		.detail = state->why,
+	};
+
+	if (state->err != ETIMEDOUT) {
+		tevent_req_error(req, (uint64_t)state->err);
+		return;
+	}
+	state->result->same_directory = true;
+	run_all(state, OUTCOME_HUNG, state->why, &evidence);
+	tevent_req_done(req);
+}
+
+/* Same directory through the same mount: they would be one member twice */
+static const char *run_twins(struct run_state *state)
+{
+	struct run *run = state->run;
+	unsigned i, j;
+
+	for (i = 0; i < run->num_members; i++) {
+		for (j = 0; j < i; j++) {
+			const struct member_info *a =
+				member_info(run->members[j]);
+			const struct member_info *b =
+				member_info(run->members[i]);
+
+			if (strcmp(a->boot_id, b->boot_id) == 0 &&
+			    a->mnt_ns == b->mnt_ns &&
+			    a->mount_id == b->mount_id &&
+			    a->inode == b->inode) {
+				return talloc_asprintf(
+					state, "'%s' is the same directory "
+					"of the same mount as '%s' (%s)",
+					b->name, a->name, b->resolved);
+			}
+		}
+	}
+	return NULL;
+}
+
+static void run_started(struct tevent_req *subreq)
+{
+	struct tevent_req *req = tevent_req_callback_data(subreq,
+							  struct tevent_req);
+	struct run_state *state = tevent_req_data(req, struct run_state);
+	struct run *run = state->run;
+	struct member *member = NULL;
+	const char *why = NULL;
+	int ret;
+
+	ret = member_start_recv(subreq, state, &member, &why);
+	TALLOC_FREE(subreq);
+	if (ret == 0) {
+		unsigned number = member_info(member)->number;
+
+		run->members[number] = talloc_move(run->members, &member);
+	} else if (state->err == 0 || state->err == ETIMEDOUT) {
+		/* what is plainly wrong is told before what hangs */
+		state->err = ret;
+		state->why = why;
+	}
+	if (--state->waiting > 0) {
+		return;
+	}
+	if (state->err != 0) {
+		run_start_failed(req);
+		return;
+	}
+	if (run->options.places[1] != NULL) {
+		state->why = run_twins(state);
+	}
+	if (state->why != NULL) {
+		tevent_req_error(req, EEXIST);
+		return;
+	}
+	run_make(req);
+}
+
+static void run_call_member(struct tevent_req *req, unsigned member,
+			    const struct probe_request *request,
+			    tevent_req_fn done)
+{
+	struct run_state *state = tevent_req_data(req, struct run_state);
+	struct run *run = state->run;
+	struct tevent_req *subreq = NULL;
+
+	subreq = member_call_send(state, state->ev, run->members[member],
+				  request, -1, run_op_ms(run));
+	if (tevent_req_nomem(subreq, req)) {
+		return;
+	}
+	tevent_req_set_callback(subreq, done, req);
+}
+
+/*
+ * What a preparing call came to: 0, or the run is over: ended with what a
+ * person must know, or cleaned up after.
+ */
+static int run_prepared(struct tevent_req *req, struct tevent_req *subreq,
+			unsigned member, const char *what,
+			struct probe_answer *answer)
+{
+	struct run_state *state = tevent_req_data(req, struct run_state);
+	const char *name = member_info(state->run->members[member])->name;
+	struct evidence evidence = { .operation = what, .member = name,
+				     .expected = "an answer",
+				     .seen = "none" };
+	int ret;
+
+	ret = member_call_recv(subreq, answer);
+	if (ret == ETIMEDOUT) {
+		state->result->same_directory = true;
+		run_all(state, OUTCOME_HUNG,
+			talloc_asprintf(state, "'%s': no answer: %s", name,
+					what),
+			&evidence);
+		run_clean(req);
+		return ret;
+	}
+	if (ret != 0) {
+		state->why = talloc_asprintf(state, "'%s': its worker is "
+					     "gone: %s", name, what);
+		tevent_req_error(req, ret == ENOMEM ? ENOMEM : EHOSTUNREACH);
+	}
+	return ret;
+}
+
+static void run_make(struct tevent_req *req)
+{
+	struct run_state *state = tevent_req_data(req, struct run_state);
+	struct probe_request begin = { .op = PROBE_BEGIN, .make = true };
+
+	strcpy(begin.name, state->run->dir_name);
+	run_call_member(req, 0, &begin, run_made);
+}
+
+static const char *run_make_why(TALLOC_CTX *mem_ctx, const char *place,
+				int err)
+{
+	if (err == EPERM || err == ENOTDIR || err == ELOOP) {
+		return talloc_asprintf(
+			mem_ctx, "'%s/%s' is not this user's own directory, "
+			"and is left alone: %s", place, PROBE_DIR_NAME,
+			strerror(err));
+	}
+	return talloc_asprintf(mem_ctx, "'%s': cannot make '%s' there: %s",
+			       place, PROBE_DIR_NAME, strerror(err));
+}
+
+static void run_made(struct tevent_req *subreq)
+{
+	struct tevent_req *req = tevent_req_callback_data(subreq,
+							  struct tevent_req);
+	struct run_state *state = tevent_req_data(req, struct run_state);
+	struct probe_answer answer = {};
+	int ret;
+
+	ret = run_prepared(req, subreq, 0, "mkdir of the probe directory",
+			   &answer);
+	TALLOC_FREE(subreq);
+	if (ret != 0) {
+		return;
+	}
+	if (answer.err != 0) {
+		state->why = run_make_why(
+			state, member_info(state->run->members[0])->name,
+			answer.err);
+		tevent_req_error(req, (uint64_t)answer.err);
+		return;
+	}
+	run_probe_file(req);
+}
+
+/* Where nothing can be removed again (retention, WORM), no more is made */
+static void run_probe_file(struct tevent_req *req)
+{
+	struct probe_request open = { .op = PROBE_OPEN, .make = true,
+				      .name = "removable" };
+
+	run_call_member(req, 0, &open, run_probe_made);
+}
+
+static void run_probe_made(struct tevent_req *subreq)
+{
+	struct tevent_req *req = tevent_req_callback_data(subreq,
+							  struct tevent_req);
+	struct run_state *state = tevent_req_data(req, struct run_state);
+	struct probe_request close = { .op = PROBE_CLOSE };
+	struct probe_answer answer = {};
+	int ret;
+
+	ret = run_prepared(req, subreq, 0, "open of a probe file", &answer);
+	TALLOC_FREE(subreq);
+	if (ret != 0) {
+		return;
+	}
+	if (answer.err != 0) {
+		state->why = talloc_asprintf(
+			state, "'%s': cannot make a file there: %s",
+			member_info(state->run->members[0])->name,
+			strerror(answer.err));
+		state->err = answer.err;
+		run_clean(req);
+		return;
+	}
+	run_call_member(req, 0, &close, run_probe_closed);
+}
+
+static void run_probe_closed(struct tevent_req *subreq)
+{
+	struct tevent_req *req = tevent_req_callback_data(subreq,
+							  struct tevent_req);
+	struct probe_request unlink = { .op = PROBE_UNLINK,
+					.name = "removable" };
+	struct probe_answer answer = {};
+	int ret;
+
+	ret = run_prepared(req, subreq, 0, "close of a probe file", &answer);
+	TALLOC_FREE(subreq);
+	if (ret != 0) {
+		return;
+	}
+	run_call_member(req, 0, &unlink, run_probe_removed);
+}
+
+static void run_probe_removed(struct tevent_req *subreq)
+{
+	struct tevent_req *req = tevent_req_callback_data(subreq,
+							  struct tevent_req);
+	struct run_state *state = tevent_req_data(req, struct run_state);
+	struct probe_answer answer = {};
+	int ret;
+
+	ret = run_prepared(req, subreq, 0, "unlink of a probe file",
+			   &answer);
+	TALLOC_FREE(subreq);
+	if (ret != 0) {
+		return;
+	}
+	if (answer.err != 0) {
+		state->result->same_directory = true;
+		run_all(state, OUTCOME_SKIPPED,
+			talloc_asprintf(state, "a file made there cannot be "
+					"removed: %s", strerror(answer.err)),
+			NULL);
+		run_clean(req);
+		return;
+	}
+	state->appear_until_ms = now_ms() + APPEAR_MS;
+	run_find(req, 1);
+}
+
+/* Have the other members, one after the other, open the run's directory */
+static void run_find(struct tevent_req *req, unsigned member)
+{
+	struct run_state *state = tevent_req_data(req, struct run_state);
+	struct run *run = state->run;
+	struct probe_request begin = { .op = PROBE_BEGIN };
+
+	if (member == run->num_members) {
+		state->result->same_directory = true;
+		run_next_check(req);
+		return;
+	}
+	state->waiting = member;
+	strcpy(begin.name, run->dir_name);
+	run_call_member(req, member, &begin, run_found);
+}
+
+static void run_find_again(struct tevent_req *subreq)
+{
+	struct tevent_req *req = tevent_req_callback_data(subreq,
+							  struct tevent_req);
+	struct run_state *state = tevent_req_data(req, struct run_state);
+
+	tevent_wakeup_recv(subreq);
+	TALLOC_FREE(subreq);
+	run_find(req, state->waiting);
+}
+
+static void run_not_same(struct tevent_req *req, unsigned member)
+{
+	struct run_state *state = tevent_req_data(req, struct run_state);
+	const struct member_info *a = member_info(state->run->members[0]);
+	const struct member_info *b = member_info(state->run->members[member]);
+
+	state->result->not_same = talloc_asprintf(
+		state->result, "what is made in '%s' (%s: %s) does not "
+		"appear in '%s' (%s: %s)", a->name, a->host, a->mount_line,
+		b->name, b->host, b->mount_line);
+	run_all(state, OUTCOME_SKIPPED,
+		"the places do not show the same directory", NULL);
+	run_clean(req);
+}
+
+static void run_found(struct tevent_req *subreq)
+{
+	struct tevent_req *req = tevent_req_callback_data(subreq,
+							  struct tevent_req);
+	struct run_state *state = tevent_req_data(req, struct run_state);
+	struct probe_answer answer = {};
+	unsigned member = state->waiting;
+	int ret;
+
+	ret = run_prepared(req, subreq, member,
+			   "open of the probe directory", &answer);
+	TALLOC_FREE(subreq);
+	if (ret != 0) {
+		return;
+	}
+	if (answer.err == 0) {
+		run_find(req, member + 1);
+		return;
+	}
+	if (answer.err != ENOENT && answer.err != ESTALE) {
+		state->err = answer.err;
+		state->why = run_make_why(
+			state, member_info(state->run->members[member])->name,
+			answer.err);
+		run_clean(req);
+		return;
+	}
+	if (now_ms() >= state->appear_until_ms ||
+	    run_left_ms(state->run) < APPEAR_STEP_MS) {
+		run_not_same(req, member);
+		return;
+	}
+	subreq = tevent_wakeup_send(state, state->ev,
+				    tevent_timeval_current_ofs(
+					    0, APPEAR_STEP_MS * 1000));
+	if (tevent_req_nomem(subreq, req)) {
+		return;
+	}
+	tevent_req_set_callback(subreq, run_find_again, req);
+}
+
+/* Why a check cannot be run now; NULL: it can */
+static const char *run_obstacle(struct run *run, const struct check *check,
+				TALLOC_CTX *mem_ctx)
+{
+	unsigned i;
+
+	for (i = 0; i < run->num_members; i++) {
+		if (member_gone(run->members[i])) {
+			return talloc_asprintf(
+				mem_ctx, "member '%s' was lost before",
+				member_info(run->members[i])->name);
+		}
+	}
+	if ((check->needs & run->broken) != 0) {
+		return talloc_asprintf(mem_ctx,
+				       "needs what %s found to be %s",
+				       run->broken_by,
+				       outcome_name(run->broken_how));
+	}
+	if (run_left_ms(run) == 0) {
+		return talloc_strdup(mem_ctx, "no time was left");
+	}
+	return NULL;
+}
+
+static void run_next_check(struct tevent_req *req)
+{
+	struct run_state *state = tevent_req_data(req, struct run_state);
+	struct run *run = state->run;
+	struct run_result *result = state->result;
+	struct tevent_req *subreq = NULL;
+	struct check_result *res = NULL;
+
+	while (state->next < result->num_results) {
+		res = result->results[state->next++];
+		if (run->options.progress != NULL) {
+			run->options.progress(res->check->name,
+					      state->next - 1,
+					      (unsigned)result->num_results,
+					      run->options.private_data);
+		}
+		res->why = run_obstacle(run, res->check, res);
+		if (res->why != NULL) {
+			continue;
+		}
+		res->outcome = OUTCOME_PASS;
+		state->current = res;
+		subreq = res->check->send(state, state->ev, run, res);
+		if (tevent_req_nomem(subreq, req)) {
+			return;
+		}
+		tevent_req_set_callback(subreq, run_check_done, req);
+		return;
+	}
+	run_clean(req);
+}
+
+static void run_check_done(struct tevent_req *subreq)
+{
+	struct tevent_req *req = tevent_req_callback_data(subreq,
+							  struct tevent_req);
+	struct run_state *state = tevent_req_data(req, struct run_state);
+	int ret;
+
+	ret = state->current->check->recv(subreq);
+	TALLOC_FREE(subreq);
+	if (ret != 0) {
+		tevent_req_error(req, (uint64_t)ret);
+		return;
+	}
+	run_next_check(req);
+}
+
+static void run_clean(struct tevent_req *req)
+{
+	struct run_state *state = tevent_req_data(req, struct run_state);
+	struct run *run = state->run;
+	struct probe_request finish = { .op = PROBE_FINISH };
+	struct tevent_req *subreq = NULL;
+	unsigned i = 0;
+
+	while (i < run->num_members && member_gone(run->members[i])) {
+		i++;
+	}
+	if (i == run->num_members) {
+		run_end(req);
+		return;
+	}
+	subreq = run_call_send(state, state->ev, run, i, &finish, -1,
+			       run_left_ms(run) + CLEANUP_MS);
+	if (tevent_req_nomem(subreq, req)) {
+		return;
+	}
+	tevent_req_set_callback(subreq, run_cleaned, req);
+}
+
+static void run_end(struct tevent_req *req)
+{
+	struct run_state *state = tevent_req_data(req, struct run_state);
+
+	if (state->run->options.progress != NULL) {
+		state->run->options.progress(
+			NULL, state->next,
+			(unsigned)state->result->num_results,
+			state->run->options.private_data);
+	}
+	if (state->err != 0) {
+		tevent_req_error(req, (uint64_t)state->err);
+		return;
+	}
+	tevent_req_done(req);
+}
+
+static void run_cleaned(struct tevent_req *subreq)
+{
+	struct tevent_req *req = tevent_req_callback_data(subreq,
+							  struct tevent_req);
+	struct probe_answer answer = {};
+	const char *told = NULL;
+
+	/* what could not be removed, the next run removes */
+	run_call_recv(subreq, subreq, &answer, &told);
+	TALLOC_FREE(subreq);
+	run_end(req);
+}
+
+static struct member_info *copy_info(TALLOC_CTX *mem_ctx,
+				     const struct member_info *info)
+{
+	struct member_info *copy = talloc(mem_ctx, struct member_info);
+
+	if (copy == NULL) {
+		return NULL;
+	}
+	*copy = *info;
+	copy->name = talloc_strdup(copy, info->name);
+	copy->host = talloc_strdup(copy, info->host);
+	copy->path = talloc_strdup(copy, info->path);
+	copy->resolved = talloc_strdup(copy, info->resolved);
+	copy->kernel = talloc_strdup(copy, info->kernel);
+	copy->boot_id = talloc_strdup(copy, info->boot_id);
+	copy->mount_line = talloc_strdup(copy, info->mount_line);
+	copy->fstype = talloc_strdup(copy, info->fstype);
+	copy->source = talloc_strdup(copy, info->source);
+	copy->options = talloc_strdup(copy, info->options);
+	return copy;
+}
+
+int run_recv(struct tevent_req *req, TALLOC_CTX *mem_ctx,
+	     struct run_result **result, const char **why)
+{
+	struct run_state *state = tevent_req_data(req, struct run_state);
+	struct run *run = state->run;
+	int ret = channel_req_error(req);
+	unsigned i;
+
+	*result = NULL;
+	*why = NULL;
+	if (ret != 0) {
+		*why = talloc_strdup(mem_ctx, state->why != NULL
+					      ? state->why : strerror(ret));
+		tevent_req_received(req);
+		return ret;
+	}
+	state->result->members = talloc_zero_array(
+		state->result, const struct member_info *, run->num_members);
+	for (i = 0; state->result->members != NULL && i < run->num_members;
+	     i++) {
+		if (run->members[i] == NULL) {
+			continue;
+		}
+		state->result->members[state->result->num_members++] =
+			copy_info(state->result,
+				  member_info(run->members[i]));
+	}
+	*result = talloc_move(mem_ctx, &state->result);
+	tevent_req_received(req);
+	return 0;
+}
