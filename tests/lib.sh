@@ -40,6 +40,9 @@
 # A script that is started by itself starts the runner, which starts it again:
 # its store and its leftovers must not be those of the machine.
 
+# What has a $ within single quotes is for jq.
+# shellcheck disable=SC2016
+
 set -u
 export PATH="$PATH:/usr/sbin:/sbin"
 export LC_ALL=C
@@ -130,6 +133,11 @@ run()
 {
 	"$@" >"$OUT" 2>"$ERR" </dev/null
 	STATUS=$?
+	case $STATUS in
+	126|127)
+		not_ok "it can be run: $*" "$(said)"
+		exit 1;;
+	esac
 }
 
 # What the last run said, short enough for a log.
@@ -218,7 +226,6 @@ expect_outcome()
 	local outcome=$1
 	shift
 
-	# shellcheck disable=SC2016
 	SHOW='[.checks[] | select(.name | IN($ARGS.positional[]))]' \
 	expect_jq "$outcome: $*" '
 		[.checks[] | select(.name | IN($ARGS.positional[])) | .outcome]
@@ -232,7 +239,6 @@ expect_use()
 	local fitness=$1
 	shift
 
-	# shellcheck disable=SC2016
 	SHOW='.verdict' expect_jq "$fitness: $*" '
 		[.verdict[$ARGS.positional[]].fitness]
 		| length > 0 and all(. == $fitness)
@@ -244,7 +250,6 @@ expect_because()
 	local use=$1
 	shift
 
-	# shellcheck disable=SC2016
 	SHOW='.verdict[$use]' expect_jq "$use because of: $*" '
 		.verdict[$use].because as $because
 		| $ARGS.positional | all(IN($because[]))
@@ -253,7 +258,6 @@ expect_because()
 
 expect_mended()
 {
-	# shellcheck disable=SC2016
 	SHOW='{use: .verdict[$use], settings}' \
 	expect_jq "$1 mended by: $2" '
 		(.verdict[$use].mended_by | index($parameter))
