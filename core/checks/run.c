@@ -25,6 +25,9 @@
 #define APPEAR_MS 3000
 #define APPEAR_STEP_MS 20
 
+/* From here on members do not queue for locks at the same time */
+#define SLOW_LOCK_NS 200000000ULL
+
 /* A run's directory outlives its time by this much at most */
 #define LIFETIME_SLACK_S 60
 
@@ -40,6 +43,7 @@ struct run {
 	unsigned broken;		/* NEEDS_* */
 	const char *broken_by;
 	enum outcome broken_how;
+	uint64_t lock_ns;
 };
 
 static uint64_t now_ms(void)
@@ -106,6 +110,28 @@ void run_set_broken(struct run *run, unsigned needs, const char *check,
 	run->broken |= needs;
 	run->broken_by = check;
 	run->broken_how = outcome;
+}
+
+bool run_broken(const struct run *run, unsigned needs)
+{
+	return (run->broken & needs) != 0;
+}
+
+void run_note_lock(struct run *run, uint64_t ns)
+{
+	if (run->lock_ns == 0 || ns < run->lock_ns) {
+		run->lock_ns = ns;
+	}
+}
+
+uint64_t run_lock_ns(const struct run *run)
+{
+	return run->lock_ns > 0 ? run->lock_ns : 1;
+}
+
+bool run_slow(const struct run *run)
+{
+	return run->lock_ns > SLOW_LOCK_NS;
 }
 
 /* ---- killing and starting anew ------------------------------------------ */

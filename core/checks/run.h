@@ -110,5 +110,15 @@ int run_kill_recv(struct tevent_req *req);
 /* What hangs or is refused (NEEDS_*): later checks that need it are skipped. */
 void run_set_broken(struct run *run, unsigned needs, const char *check,
 		    enum outcome outcome);
+bool run_broken(const struct run *run, unsigned needs);
+
+/* Note how long a lock call took that nobody made wait. */
+void run_note_lock(struct run *run, uint64_t ns);
+
+/* The shortest such time (ns, at least 1): what locks cost here */
+uint64_t run_lock_ns(const struct run *run);
+
+/* Lock calls are so slow that members had better not queue for them */
+bool run_slow(const struct run *run);
 
 #endif
