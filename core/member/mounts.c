@@ -114,7 +114,9 @@ static bool fill(struct mount_line *m, char *rest)
 	m->source = next_field(&rest);
 	m->super_options = next_field(&rest);
 
-	return m->super_options != NULL && rest == NULL && m->fstype[0] != '\0';
+	return m->super_options != NULL && rest == NULL &&
+	       m->root[0] != '\0' && m->point[0] != '\0' &&
+	       m->fstype[0] != '\0' && m->super_options[0] != '\0';
 }
 
 int mount_line_parse(TALLOC_CTX *mem_ctx, const char *line,

@@ -96,13 +96,13 @@ static bool flock_broken(const struct seen *seen)
 
 #define USE_MMAP_NO \
 	{"smb.conf", "global", "use mmap", "no", true, \
-	 "memory maps are refused here or do not show what was written: a TDB " \
-	 "file in this directory would be read stale. It changes TDB files only (smbd " \
-	 "maps no file of a share), makes each of their operations about a " \
-	 "hundred times slower (2 million a second with mutexes and maps, " \
-	 "15 thousand without), has to stand before `include = registry`, " \
-	 "and does not reach ctdbd, which always maps its databases: keep " \
-	 "those on a local disk"}
+	 "memory maps are refused here or do not show what was written: a " \
+	 "TDB file in this directory would be read stale. It changes TDB " \
+	 "files only (smbd maps no file of a share), makes each of their " \
+	 "operations about a hundred times slower (2 million a second with " \
+	 "mutexes and maps, 15 thousand without), has to stand before " \
+	 "`include = registry`, and does not reach ctdbd, which always maps " \
+	 "its databases: keep those on a local disk"}
 #define TDB_MUTEXES_FALSE \
 	{"ctdb.conf", "database", "tdb mutexes", "false", true, \
 	 "companion of `use mmap = no`, on every node: with mutexes a " \

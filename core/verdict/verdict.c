@@ -6,15 +6,14 @@
 #include "core/verdict/verdict.h"
 
 /*
- * What each use needs, in the order in which reasons are given. A check that
- * the catalogue does not have is not needed. What is in no row (rate.*,
- * lock.flock, lease.break) makes no use unfit.
+ * What each use needs, in the order in which reasons are given. What is in no
+ * row (rate.*, lock.flock, lease.break) makes no use unfit.
  */
-#define MAX_NEEDS 16
+#define MAX_NEEDS 16		/* and the NULL */
 
 static const struct {
 	const char *name;
-	const char *needs[MAX_NEEDS];
+	const char *const needs[MAX_NEEDS];
 } uses[USE_COUNT] = {
 	/*
 	 * CTDB's helper tries byte 0 and waits for byte 1: a waiter that left
@@ -63,6 +62,11 @@ static const char *const fitness_names[] = {
 const char *use_name(enum use use)
 {
 	return uses[use].name;
+}
+
+const char *const *use_needs(enum use use)
+{
+	return uses[use].needs;
 }
 
 bool use_parse(const char *name, enum use *use)
@@ -258,6 +262,21 @@ static bool find_untested(TALLOC_CTX *mem_ctx, struct findings *found,
 	return names_add(mem_ctx, &found->untested_why, line);
 }
 
+static bool can_be_asked(const struct verdict_input *input, const char *name)
+{
+	const struct check *const *check = input->catalogue;
+
+	if (check == NULL) {
+		check = check_catalogue;
+	}
+	for (; *check != NULL; check++) {
+		if (strcmp((*check)->name, name) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
 static bool find_need(TALLOC_CTX *mem_ctx, const struct verdict_input *input,
 		      const char *name, struct findings *found)
 {
@@ -265,9 +284,7 @@ static bool find_need(TALLOC_CTX *mem_ctx, const struct verdict_input *input,
 	bool vain, broken;
 
 	if (result == NULL) {
-		const struct check *check = check_by_name(name);
-
-		return check == NULL ||
+		return !can_be_asked(input, name) ||
 		       find_untested(mem_ctx, found, name, NULL);
 	}
 	if (result->outcome == OUTCOME_SKIPPED) {
@@ -296,11 +313,11 @@ static bool judge_use(struct verdict *verdict,
 {
 	struct use_verdict *v = &verdict->uses[use];
 	struct findings found = {};
-	unsigned i;
+	const char *const *need = NULL;
 	bool ok;
 
-	for (i = 0; i < MAX_NEEDS && uses[use].needs[i] != NULL; i++) {
-		ok = find_need(verdict, input, uses[use].needs[i], &found);
+	for (need = use_needs(use); *need != NULL; need++) {
+		ok = find_need(verdict, input, *need, &found);
 		if (!ok) {
 			return false;
 		}
@@ -308,7 +325,10 @@ static bool judge_use(struct verdict *verdict,
 
 	v->fitness = UNKNOWN;
 	if (!input->same_directory) {
-		v->reason = talloc_strdup(verdict, input->not_same);
+		v->reason = talloc_strdup(
+			verdict, input->not_same != NULL ?
+				 input->not_same :
+				 "the places do not show one directory");
 		return v->reason != NULL;
 	}
 	if (found.broken != NULL) {

@@ -41,6 +41,9 @@ enum use {
 const char *use_name(enum use use);		/* "cluster-lock" */
 bool use_parse(const char *name, enum use *use);
 
+/* Names of the checks that a use needs; ends with NULL. */
+const char *const *use_needs(enum use use);
+
 enum fitness { FIT, UNFIT, UNKNOWN };
 
 const char *fitness_name(enum fitness fitness);	/* "fit" */
@@ -70,6 +73,9 @@ struct setting {
 enum scope { SCOPE_LOCAL, SCOPE_CLUSTER };
 
 struct verdict_input {
+	/* Checks that could be asked for: a use does not need any other. Ends
+	 * with NULL; NULL: check_catalogue */
+	const struct check *const *catalogue;
 	struct check_result **results;	/* of every check that was asked for */
 	size_t num_results;
 	const struct member_info **members;
