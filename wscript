@@ -6,7 +6,7 @@
 import os
 import sys
 
-from waflib import Build, Configure, Logs, Task, TaskGen, Utils
+from waflib import Build, Configure, Context, Logs, Task, TaskGen, Utils
 
 sys.path.insert(0, os.path.abspath('buildtools'))
 import samba_headers
@@ -69,7 +69,8 @@ def configure(conf):
 
     env.WITH_CTDB = not opts.without_ctdb
     if env.WITH_CTDB:
-        library(conf, 'gnutls', 'gnutls/gnutls.h')
+        library(conf, 'gnutls', 'gnutls/gnutls.h',
+                errmsg='not found (needed unless --without-ctdb)')
         conf.define('HAVE_CTDB_EVENTS', 1)
     env.WITH_VFS = not opts.without_vfs and not opts.sanitize
     if env.WITH_VFS or not opts.without_smbconf:
@@ -78,7 +79,8 @@ def configure(conf):
     if env.WITH_SMBCONF:
         library(conf, 'smbconf', 'stdint.h stdbool.h talloc.h smbconf.h',
                 includes=['/usr/include/samba-4.0'],
-                linkflags=['-Wl,-rpath-link,' + env.MODULESDIR])
+                linkflags=['-Wl,-rpath-link,' + env.MODULESDIR],
+                errmsg='not found (needed unless --without-smbconf)')
 
     # what is missing here leaves out tests or manual pages, not more
     library(conf, 'cmocka', 'stdarg.h stddef.h stdint.h setjmp.h cmocka.h',
@@ -124,7 +126,9 @@ def configure_samba(conf):
     """The installed smbd, and for the module the source it was made of."""
     env = conf.env
     conf.find_program('smbd', path_list=os.environ['PATH'].split(':')
-                      + ['/usr/sbin'])
+                      + ['/usr/sbin'],
+                      errmsg='not found (needed unless --without-vfs and '
+                             '--without-smbconf)')
     for line in conf.cmd_and_log(env.SMBD + ['-b']).splitlines():
         name, _, value = line.strip().partition(': ')
         if name == 'MODULESDIR':
@@ -351,7 +355,7 @@ class BenchContext(Build.BuildContext):
 
     def execute(self):
         super().execute()
-        become(self, ['tests/bench/run'])
+        become(self, ['tests/bench/run', '-b', self.bldnode.abspath()])
 
 
 def become(ctx, command):
@@ -362,7 +366,7 @@ def become(ctx, command):
 
 
 def tracked(ctx):
-    names = ctx.cmd_and_log(['git', 'ls-files'], cwd=ctx.path.abspath())
+    names = ctx.cmd_and_log(['git', 'ls-files'], quiet=Context.BOTH)
     return names.splitlines()
 
 
