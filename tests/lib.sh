@@ -33,6 +33,8 @@
 #
 #   mounts NAME N [VARIANT]         brings up tests/mounts/NAME.sh in $MNT
 #                                   ($MNT/node0 ...) until unmounts or the end
+#   fault COMMAND...                to the clusterfs that is up: add FAULT,
+#                                   clear [NAME], list
 #   unmounts                        takes the last one down again
 #
 # The exit status is 1 if a case failed.
@@ -280,6 +282,12 @@ mounts()
 	MNT_SCRIPT=$script
 	at_exit take_down "$script" "$MNT"
 	"$script" up "$n" "$MNT" "$@"
+}
+
+fault()
+{
+	"$BUILD/tests/clusterfs/clusterfs" --control "$MNT/.state/control" \
+		fault "$@"
 }
 
 take_down()

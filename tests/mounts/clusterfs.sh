@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
 # The test file system, N mounts served by one daemon. FAULT... are the faults
-# to commit, as its option --fault names them, joined by "+". BUILD is the
-# build directory.
+# to commit, as its option --fault names them, separated by blanks.
+# DIR/.state/control is the socket that takes its commands. BUILD is the build
+# directory.
 
 # shellcheck source=tests/mounts/common.sh
 . "$(dirname "$0")/common.sh"
@@ -17,7 +18,7 @@ fs_up()
 	local n=$1 dir=$2 options=() nodes=() i fault faults
 
 	if [ "$3" != healthy ]; then
-		IFS=+ read -r -a faults <<<"$3"
+		read -r -a faults <<<"$3"
 		for fault in "${faults[@]}"; do
 			options+=(--fault "$fault")
 		done
@@ -26,7 +27,8 @@ fs_up()
 		nodes+=("$dir/node$i")
 	done
 	mkdir "$STATE/back"
-	daemon clusterfs "$BUILD/tests/clusterfs/clusterfs" "${options[@]}" \
+	daemon clusterfs "$BUILD/tests/clusterfs/clusterfs" \
+		--server "$STATE/control" "${options[@]}" \
 		"$STATE/back" "${nodes[@]}"
 }
 
