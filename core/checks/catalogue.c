@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <string.h>
+
+#include "core/checks/catalogue.h"
+
+/*
+ * The cheap and telling ones first; what may cost a worker (lock.cancel: a
+ * waiter that SIGKILL does not end) last.
+ */
+const struct check *const check_catalogue[] = {
+	&check_lock_supported,
+	&check_lock_exclusion,
+	&check_lock_shared,
+	&check_lock_getlk,
+	&check_lock_handoff,
+	&check_lock_release,
+	&check_lock_range64,
+	&check_lock_many,
+	&check_lock_ofd,
+	&check_lock_flock,
+	&check_lock_cancel,
+	NULL,
+};
+
+const struct check *check_by_name(const char *name)
+{
+	size_t i;
+
+	for (i = 0; check_catalogue[i] != NULL; i++) {
+		if (strcmp(check_catalogue[i]->name, name) == 0) {
+			return check_catalogue[i];
+		}
+	}
+	return NULL;
+}
+
+static const char *const outcome_names[] = {
+	[OUTCOME_PASS] = "pass",
+	[OUTCOME_SLOW] = "slow",
+	[OUTCOME_FAIL] = "fail",
+	[OUTCOME_HUNG] = "hung",
+	[OUTCOME_UNSUPPORTED] = "unsupported",
+	[OUTCOME_SKIPPED] = "skipped",
+};
+
+const char *outcome_name(enum outcome outcome)
+{
+	return outcome_names[outcome];
+}
+
+bool outcome_parse(const char *name, enum outcome *outcome)
+{
+	unsigned i;
+
+	for (i = 0; i <= OUTCOME_SKIPPED; i++) {
+		if (strcmp(outcome_names[i], name) == 0) {
+			*outcome = (enum outcome)i;
+			return true;
+		}
+	}
+	return false;
+}

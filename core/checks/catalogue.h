@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The checks that there are; catalogue.c has their order
+ */
+#ifndef PINGPONG_CHECKS_CATALOGUE_H
+#define PINGPONG_CHECKS_CATALOGUE_H
+
+#include "core/checks/check.h"
+
+extern const struct check check_lock_supported;
+extern const struct check check_lock_exclusion;
+extern const struct check check_lock_shared;
+extern const struct check check_lock_getlk;
+extern const struct check check_lock_handoff;
+extern const struct check check_lock_release;
+extern const struct check check_lock_range64;
+extern const struct check check_lock_many;
+extern const struct check check_lock_ofd;
+extern const struct check check_lock_flock;
+extern const struct check check_lock_cancel;
+
+#endif

@@ -1,0 +1,857 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The lock checks that go in lock-step: A is the first of a pair, B the other
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/checks/catalogue.h"
+#include "core/checks/lockstep.h"
+#include "core/member/channel.h"
+
+#define A 0
+#define B 1
+#define EOF_LEN 0
+
+/* OFD locks and flock go with FUSE's RELEASE, up to about 1 ms after close */
+#define RELEASE_WITHIN_MS 50
+
+/* A lock whose holder was killed: refused so long is wrong; CTDB would be
+ * without its lock for as long */
+#define KILLED_WITHIN_MS 5000
+#define KILLED_SLOW_MS 1000
+
+/* Long enough to see that a waiter waits, as short as that allows */
+#define QUIET_MS 10
+
+#define LOCAL "locks do not exclude other nodes"
+
+/* ---- lock.supported ------------------------------------------------------- */
+
+static void supported_build(struct script *s)
+{
+	uint64_t len = s->family == PROBE_FLOCK ? EOF_LEN : 1;
+
+	step_make(s, A, 0);
+	step_lock(s, A, 0, F_RDLCK, 0, len, WANT_DONE);
+	step_unlock(s, A, 0, 0, len);
+	step_lock(s, A, 0, F_WRLCK, 0, len, WANT_DONE);
+	step_unlock(s, A, 0, 0, len);
+	step_lock(s, A, 0, F_WRLCK, 0, EOF_LEN, WANT_DONE);
+	step_unlock(s, A, 0, 0, EOF_LEN);
+}
+
+struct supported_state {
+	struct tevent_context *ev;
+	struct run *run;
+	struct check_result *result;
+	struct check_result *families[3];
+	unsigned next;
+};
+
+static const char *const family_names[] = { "process", "ofd", "flock" };
+
+static void supported_next(struct tevent_req *req);
+static void supported_done(struct tevent_req *subreq);
+
+static struct tevent_req *supported_send(TALLOC_CTX *mem_ctx,
+					 struct tevent_context *ev,
+					 struct run *run,
+					 struct check_result *result)
+{
+	struct supported_state *state = NULL;
+	struct tevent_req *req = NULL;
+
+	req = tevent_req_create(mem_ctx, &state, struct supported_state);
+	if (req == NULL) {
+		return NULL;
+	}
+	state->ev = ev;
+	state->run = run;
+	state->result = result;
+	supported_next(req);
+	if (!tevent_req_is_in_progress(req)) {
+		return tevent_req_post(req, ev);
+	}
+	return req;
+}
+
+static int family_destructor(struct check_result *family)
+{
+	json_decref(family->metrics);
+	return 0;
+}
+
+static void supported_next(struct tevent_req *req)
+{
+	struct supported_state *state = tevent_req_data(
+		req, struct supported_state);
+	struct tevent_req *subreq = NULL;
+	struct check_result *family = NULL;
+
+	/* the first is the check's own; the others are reported */
+	family = state->result;
+	if (state->next > 0) {
+		family = talloc_zero(state, struct check_result);
+		if (tevent_req_nomem(family, req)) {
+			return;
+		}
+		family->check = state->result->check;
+		family->metrics = json_object();
+		talloc_set_destructor(family, family_destructor);
+	}
+	state->families[state->next] = family;
+	subreq = singles_send(state, state->ev, state->run, family,
+			      (enum probe_family)state->next, supported_build,
+			      NULL);
+	if (tevent_req_nomem(subreq, req)) {
+		return;
+	}
+	tevent_req_set_callback(subreq, supported_done, req);
+}
+
+static void supported_done(struct tevent_req *subreq)
+{
+	struct tevent_req *req = tevent_req_callback_data(subreq,
+							  struct tevent_req);
+	struct supported_state *state = tevent_req_data(
+		req, struct supported_state);
+	json_t *told = NULL;
+	unsigned i;
+	int ret;
+
+	ret = pairs_recv(subreq);
+	TALLOC_FREE(subreq);
+	if (ret != 0) {
+		tevent_req_error(req, (uint64_t)ret);
+		return;
+	}
+	if (++state->next < 3) {
+		supported_next(req);
+		return;
+	}
+	told = json_object();
+	for (i = 0; i < 3; i++) {
+		const struct check_result *family = state->families[i];
+
+		json_object_set_new(told, family_names[i],
+				    json_string(family->why != NULL
+						? family->why
+						: outcome_name(
+							family->outcome)));
+	}
+	json_object_set_new(state->result->metrics, "families", told);
+	tevent_req_done(req);
+}
+
+const struct check check_lock_supported = {
+	.name = "lock.supported",
+	.holds = "read and write locks are accepted and released",
+	.how = "Each member takes and releases a read and a write lock on a "
+	       "byte and on the whole of a file of its own, by process "
+	       "(fcntl), OFD and flock locks. Each kind is reported; the "
+	       "outcome is that of the process locks, the other two have "
+	       "checks of their own (lock.ofd, lock.flock).",
+	.depends = "CTDB's cluster lock is a process lock on one byte "
+		   "(ctdb/server/ctdb_mutex_fcntl_helper.c); smbd with 'posix "
+		   "locking = yes' puts clients' byte-range locks on the file "
+		   "(source3/locking/posix.c, smb.conf(5)).",
+	.remedy = "Mount the file system with its locks enabled (Lustre: "
+		  "'flock'; NFSv3: a running lock manager, no 'nolock'; FUSE: "
+		  "a daemon that implements locks), or keep the cluster lock "
+		  "elsewhere. 'posix locking = no' only silences smbd: it is "
+		  "right where nobody but Samba opens the files.",
+	.doors = DOOR_INIT | DOOR_AGENT | DOOR_COMMAND,
+	.send = supported_send,
+	.recv = pairs_recv,
+};
+
+/* ---- lock.exclusion -------------------------------------------------------- */
+
+static void means(struct step *step, const char *text)
+{
+	step->means = text;
+}
+
+/* A holds [start, len): B gets none of it, and what lies beside it */
+static void exclude(struct script *s, uint64_t start, uint64_t len)
+{
+	uint64_t last = start + len - 1;
+
+	step_lock(s, A, 0, F_WRLCK, start, len, WANT_DONE);
+	means(step_lock(s, B, 0, F_WRLCK, start, len, WANT_REFUSED), LOCAL);
+	means(step_lock(s, B, 0, F_RDLCK, start, len, WANT_REFUSED), LOCAL);
+	means(step_lock(s, B, 0, F_WRLCK, last, 1, WANT_REFUSED), LOCAL);
+	means(step_lock(s, B, 0, F_WRLCK, last, 2, WANT_REFUSED), LOCAL);
+	means(step_lock(s, B, 0, F_WRLCK, last + 1, 1, WANT_DONE),
+	      "a lock covers more than its range");
+	means(step_lock(s, A, 0, F_WRLCK, last + 1, 1, WANT_REFUSED), LOCAL);
+	step_unlock(s, B, 0, last + 1, 1);
+	if (start > 0) {
+		means(step_lock(s, B, 0, F_WRLCK, start - 1, 1, WANT_DONE),
+		      "a lock covers more than its range");
+		step_unlock(s, B, 0, start - 1, 1);
+	}
+	step_unlock(s, A, 0, start, len);
+	means(step_lock(s, B, 0, F_WRLCK, start, len, WANT_DONE),
+	      "a lock is not free after its unlock");
+	step_unlock(s, B, 0, start, len);
+}
+
+static void exclusion_build(struct script *s)
+{
+	enum run_level level = run_level(s->run);
+	unsigned random = level == RUN_LIGHT ? 0 : level == RUN_QUICK ? 4 : 16;
+	unsigned i;
+
+	step_open_all(s);
+	/* the bytes of CTDB's cluster lock */
+	exclude(s, 0, 1);
+	exclude(s, 1, 1);
+	exclude(s, 100, 100);
+
+	/* to the end of the file, and beyond it: the file is empty */
+	step_lock(s, A, 0, F_WRLCK, 1000, EOF_LEN, WANT_DONE);
+	means(step_lock(s, B, 0, F_WRLCK, 1000, 1, WANT_REFUSED), LOCAL);
+	means(step_lock(s, B, 0, F_WRLCK, 1 << 20, 1, WANT_REFUSED), LOCAL);
+	means(step_lock(s, B, 0, F_WRLCK, 0, EOF_LEN, WANT_REFUSED), LOCAL);
+	means(step_lock(s, B, 0, F_WRLCK, 999, 1, WANT_DONE),
+	      "a lock covers more than its range");
+	step_unlock(s, B, 0, 999, 1);
+	step_unlock(s, A, 0, 1000, EOF_LEN);
+
+	for (i = 0; i < random; i++) {
+		exclude(s, run_random(s->run) % (1 << 20),
+			1 + run_random(s->run) % 8192);
+	}
+}
+
+static struct tevent_req *exclusion_send(TALLOC_CTX *mem_ctx,
+					 struct tevent_context *ev,
+					 struct run *run,
+					 struct check_result *result)
+{
+	return pairs_send(mem_ctx, ev, run, result, PROBE_PROCESS,
+			  exclusion_build, NULL);
+}
+
+const struct check check_lock_exclusion = {
+	.name = "lock.exclusion",
+	.holds = "what one member has write-locked no other gets",
+	.how = "In pairs, step by step: one member write-locks a range, the "
+	       "other's attempts to lock any of it must be refused and its "
+	       "locks on the bytes beside it granted; bytes 0 and 1, longer "
+	       "ranges, to the end of the file, beyond it, random ranges.",
+	.depends = "CTDB: two nodes that both get byte 0 of the cluster lock "
+		   "are two leaders (ctdb(7), 'cluster lock'; "
+		   "ctdb/server/ctdb_mutex_fcntl_helper.c uses bytes 0 and "
+		   "1). smbd: byte-range locks against other protocols and "
+		   "nodes (source3/locking/posix.c).",
+	.remedy = "The locks are kept by each node for itself. Look for a "
+		  "mount option that says so (Lustre 'localflock', NFS "
+		  "'nolock' or 'local_lock', CIFS 'nobrl', OCFS2 and GFS2 "
+		  "'localflocks') or a daemon without lock forwarding; "
+		  "otherwise the file system cannot hold CTDB's cluster lock.",
+	.doors = DOOR_INIT | DOOR_AGENT | DOOR_COMMAND,
+	.needs = NEEDS_LOCKS,
+	.send = exclusion_send,
+	.recv = pairs_recv,
+};
+
+/* ---- lock.shared ----------------------------------------------------------- */
+
+static void shared_build(struct script *s)
+{
+	step_open_all(s);
+	step_lock(s, A, 0, F_RDLCK, 0, 10, WANT_DONE);
+	means(step_lock(s, B, 0, F_RDLCK, 0, 10, WANT_DONE),
+	      "read locks do not coexist");
+	means(step_lock(s, B, 0, F_WRLCK, 5, 1, WANT_REFUSED),
+	      "a reader does not exclude a writer");
+	means(step_lock(s, A, 0, F_WRLCK, 0, 10, WANT_REFUSED),
+	      "an upgrade ignores the other reader");
+	/* a refused upgrade leaves the read lock */
+	step_unlock(s, B, 0, 0, 10);
+	means(step_lock(s, B, 0, F_WRLCK, 0, 10, WANT_REFUSED),
+	      "a refused upgrade loses the read lock");
+	step_lock(s, A, 0, F_WRLCK, 0, 10, WANT_DONE);
+	means(step_lock(s, B, 0, F_RDLCK, 0, 10, WANT_REFUSED),
+	      "an upgraded lock does not exclude readers");
+	step_lock(s, A, 0, F_RDLCK, 0, 10, WANT_DONE);
+	means(step_lock(s, B, 0, F_RDLCK, 0, 10, WANT_DONE),
+	      "a downgraded lock still excludes readers");
+	step_unlock(s, B, 0, 0, 10);
+	step_unlock(s, A, 0, 0, 10);
+
+	/* a hole in the middle of a held range */
+	step_lock(s, A, 0, F_WRLCK, 100, 100, WANT_DONE);
+	step_unlock(s, A, 0, 140, 20);
+	means(step_lock(s, B, 0, F_WRLCK, 140, 20, WANT_DONE),
+	      "the middle of a range is not free after its unlock");
+	means(step_lock(s, B, 0, F_WRLCK, 139, 1, WANT_REFUSED),
+	      "unlocking the middle of a range loses its beginning");
+	means(step_lock(s, B, 0, F_WRLCK, 160, 1, WANT_REFUSED),
+	      "unlocking the middle of a range loses its end");
+	step_unlock(s, B, 0, 140, 20);
+	step_unlock(s, A, 0, 100, 100);
+	step_lock(s, B, 0, F_WRLCK, 100, 100, WANT_DONE);
+	step_unlock(s, B, 0, 100, 100);
+}
+
+static struct tevent_req *shared_send(TALLOC_CTX *mem_ctx,
+				      struct tevent_context *ev,
+				      struct run *run,
+				      struct check_result *result)
+{
+	return pairs_send(mem_ctx, ev, run, result, PROBE_PROCESS,
+			  shared_build, NULL);
+}
+
+const struct check check_lock_shared = {
+	.name = "lock.shared",
+	.holds = "read locks coexist and exclude writers; upgrade, downgrade, "
+		 "split",
+	.how = "In pairs, step by step: two read locks, a writer refused, a "
+	       "lock upgraded and downgraded, the middle of a held range "
+	       "unlocked.",
+	.depends = "smbd maps clients' shared locks to read locks and splits "
+		   "and merges ranges (source3/locking/posix.c); TDBs on the "
+		   "file system lock chains for reading (lib/tdb/common/"
+		   "lock.c).",
+	.remedy = "Report it to the file system's vendor with this evidence.",
+	.doors = DOOR_COMMAND,
+	.needs = NEEDS_LOCKS,
+	.send = shared_send,
+	.recv = pairs_recv,
+};
+
+/* ---- lock.getlk ------------------------------------------------------------- */
+
+static void getlk_build(struct script *s)
+{
+	step_open_all(s);
+	step_getlk(s, B, 0, 0, EOF_LEN, F_UNLCK, 0, 0);
+	step_lock(s, A, 0, F_WRLCK, 10, 10, WANT_DONE);
+	means(step_getlk(s, B, 0, 0, EOF_LEN, F_WRLCK, 10, 10),
+	      "F_GETLK does not show another member's lock as it is");
+	means(step_getlk(s, A, 0, 0, EOF_LEN, F_UNLCK, 0, 0),
+	      "F_GETLK shows a member its own lock as another's");
+	means(step_getlk(s, B, 0, 20, 5, F_UNLCK, 0, 0),
+	      "F_GETLK shows a lock that is not in the way");
+	step_unlock(s, A, 0, 10, 10);
+	step_lock(s, A, 0, F_RDLCK, 30, 5, WANT_DONE);
+	means(step_getlk(s, B, 0, 32, 1, F_RDLCK, 30, 5),
+	      "F_GETLK does not show another member's lock as it is");
+	step_unlock(s, A, 0, 30, 5);
+	means(step_getlk(s, B, 0, 0, EOF_LEN, F_UNLCK, 0, 0),
+	      "F_GETLK shows a lock that was released");
+}
+
+static struct tevent_req *getlk_send(TALLOC_CTX *mem_ctx,
+				     struct tevent_context *ev,
+				     struct run *run,
+				     struct check_result *result)
+{
+	return pairs_send(mem_ctx, ev, run, result, PROBE_PROCESS,
+			  getlk_build, NULL);
+}
+
+const struct check check_lock_getlk = {
+	.name = "lock.getlk",
+	.holds = "F_GETLK shows the other member's lock, never one's own",
+	.how = "In pairs, step by step: one member locks, the other asks "
+	       "F_GETLK; type and range must be those of the lock.",
+	.depends = "smbd asks F_GETLK before it answers a client's lock test "
+		   "(source3/locking/posix.c, is_posix_locked); ping_pong -c "
+		   "and -l do.",
+	.remedy = "Report it to the file system's vendor with this evidence.",
+	.doors = DOOR_COMMAND,
+	.needs = NEEDS_LOCKS,
+	.send = getlk_send,
+	.recv = pairs_recv,
+};
+
+/* ---- lock.handoff ------------------------------------------------------------ */
+
+static void handoff_once(struct script *s, unsigned from, unsigned to)
+{
+	uint64_t len = s->family == PROBE_FLOCK ? EOF_LEN : 1;
+
+	step_lock(s, from, 0, F_WRLCK, 0, len, WANT_DONE);
+	step_lock_begin(s, to, 0, F_WRLCK, 0, len);
+	means(step_quiet(s, to, QUIET_MS), LOCAL);
+	step_unlock(s, from, 0, 0, len);
+	means(step_await(s, to, WANT_DONE), "a waiter is not woken");
+	means(step_lock(s, from, 0, F_WRLCK, 0, len, WANT_REFUSED),
+	      "a lock that was waited for does not exclude");
+	step_unlock(s, to, 0, 0, len);
+}
+
+static void handoff_build(struct script *s)
+{
+	unsigned rounds = run_level(s->run) == RUN_LIGHT ? 1 : 3;
+	unsigned i;
+
+	step_open_all(s);
+	for (i = 0; i < rounds; i++) {
+		handoff_once(s, A, B);
+		if (rounds > 1) {
+			handoff_once(s, B, A);
+		}
+	}
+}
+
+/* Hand-over times of all pairs, collected in the result until the end */
+static void handoff_judge(struct script *s, struct check_result *result)
+{
+	json_t *max = json_object_get(result->metrics, "handover_max_ms");
+	json_t *all = json_object_get(result->metrics, "handover_ms");
+	double worst = json_real_value(max);
+	unsigned i;
+
+	if (all == NULL) {
+		all = json_array();
+		json_object_set_new(result->metrics, "handover_ms", all);
+	}
+	for (i = 0; i < s->num_waits; i++) {
+		double ms = (double)s->wait_ns[i] / 1e6;
+
+		worst = ms > worst ? ms : worst;
+		if (json_array_size(all) < 64) {
+			json_array_append_new(all, json_real(ms));
+		}
+	}
+	json_object_set_new(result->metrics, "handover_max_ms",
+			    json_real(worst));
+	if (s->outcome == OUTCOME_PASS && worst > 1000) {
+		s->outcome = OUTCOME_SLOW;
+		s->why = talloc_asprintf(
+			s, "a waiter got the lock %.1f s after its unlock; "
+			"CTDB warns from 1 s on (RecLockLatencyMs)",
+			worst / 1000);
+	}
+}
+
+static struct tevent_req *handoff_send(TALLOC_CTX *mem_ctx,
+				       struct tevent_context *ev,
+				       struct run *run,
+				       struct check_result *result)
+{
+	return pairs_send(mem_ctx, ev, run, result, PROBE_PROCESS,
+			  handoff_build, handoff_judge);
+}
+
+const struct check check_lock_handoff = {
+	.name = "lock.handoff",
+	.holds = "a blocked waiter is granted after the unlock",
+	.how = "In pairs, step by step: one member holds a lock, the other "
+	       "waits for it (F_SETLKW) and must not get it before the "
+	       "unlock and must get it after. The times from unlock to grant "
+	       "are measured, a round over the channel included.",
+	.depends = "A new leader of CTDB takes byte 1 of the cluster lock by "
+		   "waiting (ctdb/server/ctdb_mutex_fcntl_helper.c); TDBs on "
+		   "the file system wait for chains (lib/tdb/common/lock.c).",
+	.remedy = "A waiter that is never woken hangs whoever waits: report "
+		  "it to the file system's vendor. If it is only slow, the "
+		  "network or the lock server is.",
+	.doors = DOOR_INIT | DOOR_AGENT | DOOR_COMMAND,
+	.needs = NEEDS_LOCKS,
+	.send = handoff_send,
+	.recv = pairs_recv,
+};
+
+/* ---- lock.release ------------------------------------------------------------ */
+
+static void release_by_close(struct script *s)
+{
+	step_lock(s, A, 0, F_WRLCK, 0, 1, WANT_DONE);
+	step_close(s, A, 0);
+	means(step_lock(s, B, 0, F_WRLCK, 0, 1, WANT_DONE),
+	      "a lock outlives the close of its file");
+	s->steps[s->num_steps - 1].within_ms = RELEASE_WITHIN_MS;
+	step_unlock(s, B, 0, 0, 1);
+	step_open(s, A, 0);
+}
+
+static void release_not_by_fork(struct script *s)
+{
+	step_lock(s, A, 0, F_WRLCK, 0, 1, WANT_DONE);
+	step_call(s, A, PROBE_FORK_CLOSE, 0, WANT_DONE);
+	means(step_lock(s, B, 0, F_WRLCK, 0, 1, WANT_REFUSED),
+	      "a process loses its lock when a forked child closes the "
+	      "inherited descriptor, as CTDB's lock helper's child does");
+	step_unlock(s, A, 0, 0, 1);
+	step_lock(s, B, 0, F_WRLCK, 0, 1, WANT_DONE);
+	step_unlock(s, B, 0, 0, 1);
+}
+
+static void release_by_kill(struct script *s)
+{
+	struct step *step = NULL;
+
+	step_lock(s, A, 0, F_WRLCK, 0, 1, WANT_DONE);
+	step_kill(s, A);
+	step = step_lock(s, B, 0, F_WRLCK, 0, 1, WANT_DONE);
+	step->within_ms = KILLED_WITHIN_MS;
+	step->slow_after_ms = KILLED_SLOW_MS;
+	means(step, "a lock outlives its killed holder");
+	step_unlock(s, B, 0, 0, 1);
+}
+
+static void release_build(struct script *s)
+{
+	step_open_all(s);
+	release_by_close(s);
+	release_not_by_fork(s);
+	if (run_level(s->run) != RUN_LIGHT) {
+		release_by_kill(s);
+	}
+}
+
+static struct tevent_req *release_send(TALLOC_CTX *mem_ctx,
+				       struct tevent_context *ev,
+				       struct run *run,
+				       struct check_result *result)
+{
+	return pairs_send(mem_ctx, ev, run, result, PROBE_PROCESS,
+			  release_build, NULL);
+}
+
+const struct check check_lock_release = {
+	.name = "lock.release",
+	.holds = "locks go when the holder closes or is killed, and stay when "
+		 "a forked child closes its inherited descriptor",
+	.how = "In pairs, step by step: the holder closes its file, or is "
+	       "killed (SIGKILL): the other gets the lock. The holder forks "
+	       "and the child closes its copy of the descriptor: the lock "
+	       "must stay.",
+	.depends = "CTDB's lock helper forks after it has taken the lock and "
+		   "its child closes what it inherited "
+		   "(ctdb/server/ctdb_mutex_fcntl_helper.c); a node that died "
+		   "must not keep the cluster lock.",
+	.remedy = "A lock lost at a child's close means that the file system "
+		  "takes any close for the owner's (some FUSE daemons): CTDB "
+		  "cannot keep its cluster lock there. A lock that outlives "
+		  "its holder blocks CTDB until the storage gives it up.",
+	.doors = DOOR_INIT | DOOR_AGENT | DOOR_COMMAND,
+	.needs = NEEDS_LOCKS,
+	.send = release_send,
+	.recv = pairs_recv,
+};
+
+/* ---- lock.range64 ------------------------------------------------------------ */
+
+static void alias(struct script *s, uint64_t high, uint64_t low)
+{
+	step_lock(s, A, 0, F_WRLCK, high, 1, WANT_DONE);
+	means(step_lock(s, B, 0, F_WRLCK, high, 1, WANT_REFUSED), LOCAL);
+	if (low != high) {
+		means(step_lock(s, B, 0, F_WRLCK, low, 1, WANT_DONE),
+		      "offsets are cut: a lock far out blocks another byte");
+		step_unlock(s, B, 0, low, 1);
+	}
+	means(step_lock(s, B, 0, F_WRLCK, 0, EOF_LEN, WANT_REFUSED),
+	      "a lock far out does not exclude a lock on the whole file");
+	step_unlock(s, A, 0, high, 1);
+}
+
+static void range64_build(struct script *s)
+{
+	static const uint64_t highs[] = {
+		(1ULL << 31) - 1, 1ULL << 31, 1ULL << 32, (1ULL << 32) + 5,
+		1ULL << 62,
+	};
+	size_t i;
+
+	step_open_all(s);
+	for (i = 0; i < sizeof(highs) / sizeof(highs[0]); i++) {
+		alias(s, highs[i], highs[i] & 0x7fffffff);
+		if ((highs[i] & 0xffffffff) != (highs[i] & 0x7fffffff)) {
+			alias(s, highs[i], highs[i] & 0xffffffff);
+		}
+	}
+	step_lock(s, A, 0, F_WRLCK, 0, EOF_LEN, WANT_DONE);
+	for (i = 0; i < sizeof(highs) / sizeof(highs[0]); i++) {
+		means(step_lock(s, B, 0, F_WRLCK, highs[i], 1, WANT_REFUSED),
+		      "a lock on the whole file does not reach far out");
+	}
+	step_unlock(s, A, 0, 0, EOF_LEN);
+}
+
+static struct tevent_req *range64_send(TALLOC_CTX *mem_ctx,
+				       struct tevent_context *ev,
+				       struct run *run,
+				       struct check_result *result)
+{
+	return pairs_send(mem_ctx, ev, run, result, PROBE_PROCESS,
+			  range64_build, NULL);
+}
+
+const struct check check_lock_range64 = {
+	.name = "lock.range64",
+	.holds = "locks beyond 2^31 and 2^32 are their own bytes",
+	.how = "In pairs, step by step: bytes at 2^31-1, 2^31, 2^32, 2^32+5 "
+	       "and 2^62 are locked; they must exclude there and nowhere "
+	       "else; the whole file includes them.",
+	.depends = "Windows programs lock ranges far beyond the end of a file "
+		   "to synchronise; smbd maps them (source3/locking/posix.c, "
+		   "posix_lock_in_range) and takes EFBIG, ENOLCK and EINVAL "
+		   "there for success.",
+	.remedy = "Offsets are cut to 31 or 32 bits somewhere between client "
+		  "and lock server (32 bit lock protocol, NFSv2): use a "
+		  "newer protocol version.",
+	.doors = DOOR_COMMAND,
+	.needs = NEEDS_LOCKS,
+	.send = range64_send,
+	.recv = pairs_recv,
+};
+
+/* ---- lock.many ---------------------------------------------------------------- */
+
+static uint64_t many_count(const struct run *run)
+{
+	/* half a second's worth of locks by what one costs here */
+	uint64_t fit = 500000000ULL / run_lock_ns(run);
+	uint64_t count = run_level(run) == RUN_QUICK ? 1000 :
+			 run_level(run) == RUN_THOROUGH ? 10000 : 3000;
+
+	return fit < 8 ? 8 : fit < count ? fit : count;
+}
+
+static void many_build(struct script *s)
+{
+	uint64_t count = many_count(s->run);
+	struct step *step = NULL;
+	unsigned i;
+
+	step_open_all(s);
+	step = step_call(s, A, PROBE_LOCK_MANY, 0, WANT_COUNT);
+	step->req.type = F_WRLCK;
+	step->req.count = step->want_value = count;
+	step->means = "not so many locks can be held on one file";
+	for (i = 0; i < 16; i++) {
+		uint64_t k = i == 0 ? 0 : i == 1 ? count - 1 :
+			     run_random(s->run) % count;
+
+		means(step_lock(s, B, 0, F_WRLCK, 2 * k, 1, WANT_REFUSED),
+		      "one of many held locks is lost");
+	}
+	means(step_lock(s, B, 0, F_WRLCK, 1, 1, WANT_DONE),
+	      "locks on many bytes cover those between them");
+	step_unlock(s, B, 0, 1, 1);
+	step_unlock(s, A, 0, 0, EOF_LEN);
+	means(step_lock(s, B, 0, F_WRLCK, 0, EOF_LEN, WANT_DONE),
+	      "one unlock of the whole file leaves some of many locks");
+}
+
+static void many_judge(struct script *s, struct check_result *result)
+{
+	size_t i;
+
+	for (i = 0; i < s->num_steps; i++) {
+		if (s->steps[i].req.op == PROBE_LOCK_MANY &&
+		    s->steps_done > i) {
+			json_object_set_new(
+				result->metrics, "held",
+				json_integer((json_int_t)s->answers[i].count));
+		}
+	}
+}
+
+static struct tevent_req *many_send(TALLOC_CTX *mem_ctx,
+				    struct tevent_context *ev,
+				    struct run *run,
+				    struct check_result *result)
+{
+	return pairs_send(mem_ctx, ev, run, result, PROBE_PROCESS, many_build,
+			  many_judge);
+}
+
+const struct check check_lock_many = {
+	.name = "lock.many",
+	.holds = "thousands of locks are held on one file, none lost",
+	.how = "In pairs: one member locks every other byte, thousands of "
+	       "them (fewer where locks are slow); the other must be refused "
+	       "a sample of them and granted a byte between; one unlock frees "
+	       "all.",
+	.depends = "Databases on a share hold many byte-range locks at once, "
+		   "and smbd keeps them on the file (source3/locking/"
+		   "posix.c).",
+	.remedy = "The metric 'held' is how many there were when it ended. A "
+		  "server with a limit (EFS: 256 a file) refuses the next "
+		  "client's lock.",
+	.doors = DOOR_COMMAND,
+	.needs = NEEDS_LOCKS,
+	.send = many_send,
+	.recv = pairs_recv,
+};
+
+/* ---- lock.ofd, lock.flock ------------------------------------------------------ */
+
+static void ofd_build(struct script *s)
+{
+	step_open_all(s);
+	exclude(s, 0, 1);
+	exclude(s, 100, 100);
+	handoff_once(s, A, B);
+
+	/* two descriptors of one process are two owners, and closing one does
+	 * not touch the other's locks */
+	step_open(s, A, 1);
+	step_lock(s, A, 0, F_WRLCK, 0, 1, WANT_DONE);
+	means(step_lock(s, A, 1, F_WRLCK, 0, 1, WANT_REFUSED),
+	      "two open file descriptions of one process do not exclude each "
+	      "other");
+	step_close(s, A, 1);
+	means(step_lock(s, B, 0, F_WRLCK, 0, 1, WANT_REFUSED),
+	      "closing another descriptor loses an OFD lock");
+	step_call(s, A, PROBE_FORK_CLOSE, 0, WANT_DONE);
+	means(step_lock(s, B, 0, F_WRLCK, 0, 1, WANT_REFUSED),
+	      "a forked child's close loses an OFD lock");
+	step_close(s, A, 0);
+	means(step_lock(s, B, 0, F_WRLCK, 0, 1, WANT_DONE),
+	      "an OFD lock outlives the close of its file");
+	s->steps[s->num_steps - 1].within_ms = RELEASE_WITHIN_MS;
+	step_unlock(s, B, 0, 0, 1);
+}
+
+static struct tevent_req *ofd_send(TALLOC_CTX *mem_ctx,
+				   struct tevent_context *ev, struct run *run,
+				   struct check_result *result)
+{
+	return pairs_send(mem_ctx, ev, run, result, PROBE_OFD, ofd_build,
+			  NULL);
+}
+
+const struct check check_lock_ofd = {
+	.name = "lock.ofd",
+	.holds = "OFD locks exclude, are handed over and released",
+	.how = "The steps of lock.exclusion, lock.handoff and lock.release "
+	       "with locks of the open file description (F_OFD_SETLK), and "
+	       "what is peculiar to them: two descriptors of one process "
+	       "exclude each other.",
+	.depends = "smbd takes OFD locks on share files unless 'smbd force "
+		   "process locks = yes' (source3/locking/posix.c, "
+		   "smb.conf(5)).",
+	.remedy = "Where process locks work and OFD locks do not: 'smbd force "
+		  "process locks = yes' in smb.conf.",
+	.doors = DOOR_AGENT | DOOR_COMMAND,
+	.needs = NEEDS_OFD,
+	.send = ofd_send,
+	.recv = pairs_recv,
+};
+
+static void flock_build(struct script *s)
+{
+	step_open_all(s);
+	step_lock(s, A, 0, F_WRLCK, 0, EOF_LEN, WANT_DONE);
+	means(step_lock(s, B, 0, F_WRLCK, 0, EOF_LEN, WANT_REFUSED),
+	      "flock locks do not exclude other nodes");
+	means(step_lock(s, B, 0, F_RDLCK, 0, EOF_LEN, WANT_REFUSED),
+	      "flock locks do not exclude other nodes");
+	step_unlock(s, A, 0, 0, EOF_LEN);
+	step_lock(s, A, 0, F_RDLCK, 0, EOF_LEN, WANT_DONE);
+	means(step_lock(s, B, 0, F_RDLCK, 0, EOF_LEN, WANT_DONE),
+	      "shared flock locks do not coexist");
+	step_unlock(s, B, 0, 0, EOF_LEN);
+	step_unlock(s, A, 0, 0, EOF_LEN);
+	handoff_once(s, A, B);
+	step_lock(s, A, 0, F_WRLCK, 0, EOF_LEN, WANT_DONE);
+	step_close(s, A, 0);
+	means(step_lock(s, B, 0, F_WRLCK, 0, EOF_LEN, WANT_DONE),
+	      "a flock lock outlives the close of its file");
+	s->steps[s->num_steps - 1].within_ms = RELEASE_WITHIN_MS;
+	step_unlock(s, B, 0, 0, EOF_LEN);
+}
+
+static struct tevent_req *flock_send(TALLOC_CTX *mem_ctx,
+				     struct tevent_context *ev,
+				     struct run *run,
+				     struct check_result *result)
+{
+	return pairs_send(mem_ctx, ev, run, result, PROBE_FLOCK, flock_build,
+			  NULL);
+}
+
+const struct check check_lock_flock = {
+	.name = "lock.flock",
+	.holds = "flock locks exclude, are handed over and released",
+	.how = "In pairs, step by step: flock(2) exclusive and shared, "
+	       "waiting, and release by close.",
+	.depends = "'kernel share modes = yes' (smb.conf(5)) has smbd take "
+		   "flock locks against other programs (source3/modules/"
+		   "vfs_default.c); nothing else in Samba or CTDB uses them.",
+	.remedy = "Keep 'kernel share modes = no' where flock is local to the "
+		  "node. On some file systems (GPFS) flock is local by "
+		  "design while fcntl locks are coherent.",
+	.doors = DOOR_COMMAND,
+	.needs = NEEDS_FLOCK,
+	.send = flock_send,
+	.recv = pairs_recv,
+};
+
+/* ---- lock.cancel ---------------------------------------------------------------- */
+
+/* A ghost of the waiter that gave up would have the lock now */
+static void no_ghost(struct script *s, const char *what)
+{
+	step_unlock(s, A, 0, 0, 1);
+	step_pause(s, QUIET_MS);
+	means(step_lock(s, A, 0, F_WRLCK, 0, 1, WANT_DONE), what);
+	means(step_lock(s, B, 0, F_WRLCK, 0, 1, WANT_REFUSED), LOCAL);
+	step_unlock(s, A, 0, 0, 1);
+	means(step_lock(s, B, 0, F_WRLCK, 0, 1, WANT_DONE), what);
+	step_unlock(s, B, 0, 0, 1);
+}
+
+static void cancel_build(struct script *s)
+{
+	struct step *step = NULL;
+
+	step_open_all(s);
+	step_lock(s, A, 0, F_WRLCK, 0, 1, WANT_DONE);
+	step = step_lock_begin(s, B, 0, F_WRLCK, 0, 1);
+	step->req.patience_ms = 2 * QUIET_MS;
+	step = step_await(s, B, WANT_ERRNO);
+	step->want_errno = EINTR;
+	means(step, "a waiting lock call is not ended by a signal");
+	no_ghost(s, "a waiter that gave up gets the lock later");
+
+	step_lock(s, A, 0, F_WRLCK, 0, 1, WANT_DONE);
+	step_lock_begin(s, B, 0, F_WRLCK, 0, 1);
+	step_quiet(s, B, QUIET_MS);
+	step_kill(s, B);
+	step_open(s, B, 0);
+	no_ghost(s, "a waiter that was killed gets the lock later");
+}
+
+static struct tevent_req *cancel_send(TALLOC_CTX *mem_ctx,
+				      struct tevent_context *ev,
+				      struct run *run,
+				      struct check_result *result)
+{
+	return pairs_send(mem_ctx, ev, run, result, PROBE_PROCESS,
+			  cancel_build, NULL);
+}
+
+const struct check check_lock_cancel = {
+	.name = "lock.cancel",
+	.holds = "a waiter that gives up, by signal or death, leaves no trace",
+	.how = "In pairs, step by step: while one member holds a lock the "
+	       "other waits for it and is interrupted by a signal, then "
+	       "killed (SIGKILL). Afterwards the lock must still move on.",
+	.depends = "CTDB kills a lock helper that takes too long "
+		   "(ctdb/server/ctdb_cluster_mutex.c), and lock helpers of "
+		   "its databases (ctdb/server/ctdb_lock.c); smbd children "
+		   "end while they wait.",
+	.remedy = "A waiter that SIGKILL does not end until the lock is free, "
+		  "or that gets the lock after its death, blocks everybody "
+		  "behind it: the file system (or its FUSE daemon) does not "
+		  "handle interrupted lock requests.",
+	.doors = DOOR_COMMAND,
+	.needs = NEEDS_LOCKS,
+	.send = cancel_send,
+	.recv = pairs_recv,
+};
