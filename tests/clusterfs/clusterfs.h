@@ -114,6 +114,7 @@ struct member {
 	int index;
 	char *path;		/* mount point, in the mounter's namespace */
 	pid_t joiner;		/* process that mounted it; 0: this one */
+	dev_t dev;		/* of the mount */
 	struct source *device;	/* /dev/fuse */
 	struct source *joined;	/* socket of the joiner, NULL if none */
 	struct fuse_session *session;
@@ -151,16 +152,16 @@ void loop_stop(void);
 
 /*
  * Mount at path, in the caller's mount namespace, and hand out the
- * /dev/fuse descriptor of the mount.
+ * /dev/fuse descriptor and the device number of the mount.
  */
-int mount_fuse(const char *path, const char *source, int *fd);
+int mount_fuse(const char *path, const char *source, int *fd, dev_t *dev);
 /*
  * Serve fuse_fd as a member; index -1 takes the lowest free one. joiner_fd
  * is the socket to the process that mounted it, or -1. Both descriptors
  * belong to the member from here on, also on failure.
  */
-int member_add(const char *path, int index, int fuse_fd, int joiner_fd,
-	       pid_t joiner, struct member **member);
+int member_add(const char *path, dev_t dev, int index, int fuse_fd,
+	       int joiner_fd, pid_t joiner, struct member **member);
 /* The node dies: its locks go, its mount point too if it is ours. */
 void member_remove(struct member *member);
 void members_remove_all(void);
@@ -254,18 +255,23 @@ void views_free_all(void);
 /* lease.c */
 
 /*
- * Another member's lease on this file has to be broken before flags open
- * it: true if so; done is then called when the lease is gone.
+ * The kernel keeps the leases of a mount to itself. So that an open by one
+ * member breaks another's lease, as in a cluster, the file is opened through
+ * the holder's mount first, by a thread. True: req waits for that, or has
+ * been answered with EWOULDBLOCK; go_on() is called when the lease is gone.
  */
-bool lease_break(struct inode *inode, int flags, void (*done)(void *data),
-		 void *data);
+bool lease_break(struct inode *inode, int flags, fuse_req_t req,
+		 void (*go_on)(fuse_req_t req, struct inode *inode));
+/* The opener gives up. False: there is no such open. */
+bool lease_interrupt(struct member *member, uint64_t unique);
+void lease_drop_member(struct member *member);
 
 /* control.c */
 
 /* Listen for members that join and for commands. */
 int control_listen(const char *path);
-/* Send one command and print the answer; returns an exit status. */
-int control_send(const char *path, const char *command);
+/* Send the words as a command, print the answer; returns an exit status. */
+int control_send(const char *path, char **words);
 /*
  * Mount in this process's namespace, have the server at path serve it, and
  * stay until either goes: this process is the node. mounted() is called

@@ -2,8 +2,8 @@
 /*
  * The socket carries one message a request and one an answer:
  *
- *   join INDEX PATH    with a /dev/fuse descriptor; the connection then
- *                      lives as long as the member
+ *   join INDEX DEVICE PATH  with a /dev/fuse descriptor; the connection
+ *                           then lives as long as the member
  *   fault add FAULT    fault clear [ID|NAME]    fault list
  *
  * The answer begins with "ok" or "error".
@@ -91,15 +91,16 @@ static void do_join(const struct source *source, const char *args, int fd,
 	struct member *member = NULL;
 	struct ucred cred = {};
 	socklen_t len = sizeof(cred);
-	char *path = NULL;
+	unsigned long dev = 0;
 	int joiner_fd;
-	int index;
+	int index = -1;
+	int pos = 0;
 	int ret;
 
-	index = strtol(args, &path, 10);
-	if (fd == -1 || *path != ' ') {
-		fprintf(reply, "error: join wants an index, a path and a "
-			"descriptor");
+	ret = sscanf(args, "%d %lx %n", &index, &dev, &pos);
+	if (fd == -1 || ret != 2 || args[pos] != '/') {
+		fprintf(reply, "error: join wants an index, a device, a path "
+			"and a descriptor");
 		return;
 	}
 	getsockopt(source->fd, SOL_SOCKET, SO_PEERCRED, &cred, &len);
@@ -109,7 +110,8 @@ static void do_join(const struct source *source, const char *args, int fd,
 		fprintf(reply, "error: %s", strerror(errno));
 		return;
 	}
-	ret = member_add(path + 1, index, fd, joiner_fd, cred.pid, &member);
+	ret = member_add(args + pos, dev, index, fd, joiner_fd, cred.pid,
+			 &member);
 	if (ret != 0) {
 		fprintf(reply, "error: %s", strerror(ret));
 		return;
@@ -264,11 +266,17 @@ static const char *get_answer(int fd)
 	return text + 2 + strspn(text + 2, " \n");
 }
 
-int control_send(const char *path, const char *command)
+int control_send(const char *path, char **words)
 {
+	char command[MESSAGE_SIZE] = "";
 	const char *answer = NULL;
+	size_t len = 0;
 	int fd;
 
+	for (; *words != NULL && len < sizeof(command); words++) {
+		len += snprintf(command + len, sizeof(command) - len, "%s%s",
+				len > 0 ? " " : "", *words);
+	}
 	fd = connect_to(path);
 	if (fd == -1) {
 		return EXIT_FAILURE;
@@ -309,6 +317,7 @@ int control_join(const char *path, const char *mountpoint, int index,
 	char text[MESSAGE_SIZE];
 	const char *answer = NULL;
 	int fuse_fd = -1;
+	dev_t dev = 0;
 	int fd;
 	int ret;
 
@@ -316,13 +325,14 @@ int control_join(const char *path, const char *mountpoint, int index,
 	if (fd == -1) {
 		return EXIT_FAILURE;
 	}
-	ret = mount_fuse(mountpoint, source, &fuse_fd);
+	ret = mount_fuse(mountpoint, source, &fuse_fd, &dev);
 	if (ret != 0) {
 		fprintf(stderr, "clusterfs: \"%s\" (%s)\n", mountpoint,
 			strerror(ret));
 		return EXIT_FAILURE;
 	}
-	snprintf(text, sizeof(text), "join %d %s", index, mountpoint);
+	snprintf(text, sizeof(text), "join %d %lx %s", index,
+		 (unsigned long)dev, mountpoint);
 	send_fd(fd, text, fuse_fd);
 	close(fuse_fd);
 	answer = get_answer(fd);

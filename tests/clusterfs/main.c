@@ -21,7 +21,7 @@ static void usage(FILE *f)
 {
 	fputs("usage: clusterfs [OPTION...] BACKING [MOUNT...]\n"
 	      "       clusterfs --join SOCKET [--member N] MOUNT\n"
-	      "       clusterfs --control SOCKET COMMAND\n"
+	      "       clusterfs --control SOCKET COMMAND...\n"
 	      "       clusterfs --list-faults\n"
 	      "Mounts one directory several times, each mount a node of a "
 	      "cluster.\n"
@@ -116,14 +116,15 @@ static void signalled(struct source *source)
 static int mount_member(const char *path, const char *source)
 {
 	struct member *member = NULL;
+	dev_t dev = 0;
 	int fd = -1;
 	int ret;
 
-	ret = mount_fuse(path, source, &fd);
+	ret = mount_fuse(path, source, &fd, &dev);
 	if (ret != 0) {
 		return ret;
 	}
-	ret = member_add(path, -1, fd, -1, 0, &member);
+	ret = member_add(path, dev, -1, fd, -1, 0, &member);
 	if (ret != 0) {
 		umount2(path, MNT_DETACH);
 	}
@@ -280,12 +281,12 @@ int main(int argc, char **argv)
 	}
 	argv += optind;
 	argc -= optind;
-	if (argc < 1 || ((join != NULL || control != NULL) && argc != 1)) {
+	if (argc < 1 || (join != NULL && argc != 1)) {
 		usage(stderr);
 		return EXIT_FAILURE;
 	}
 	if (control != NULL) {
-		return control_send(control, argv[0]);
+		return control_send(control, argv);
 	}
 
 	for (i = 0; i < argc; i++) {

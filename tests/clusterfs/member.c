@@ -3,10 +3,38 @@
 #include "faults.h"
 
 #include <sys/mount.h>
+#include <sys/sysmacros.h>
 
 struct member_list members = LIST_HEAD_INITIALIZER(members);
 
-int mount_fuse(const char *path, const char *source, int *fd)
+/* Of the last mount at path; stat(2) would ask the mount itself. */
+static dev_t mount_dev(const char *path)
+{
+	FILE *f = fopen("/proc/self/mountinfo", "re");
+	char *line = NULL;
+	size_t size = 0;
+	dev_t dev = 0;
+
+	while (f != NULL && getline(&line, &size, f) != -1) {
+		unsigned int major = 0;
+		unsigned int minor = 0;
+		char where[4096];
+		int num;
+
+		num = sscanf(line, "%*u %*u %u:%u %*s %4095s", &major,
+			     &minor, where);
+		if (num == 3 && strcmp(where, path) == 0) {
+			dev = makedev(major, minor);
+		}
+	}
+	free(line);
+	if (f != NULL) {
+		fclose(f);
+	}
+	return dev;
+}
+
+int mount_fuse(const char *path, const char *source, int *fd, dev_t *dev)
 {
 	char options[128];
 	int ret;
@@ -26,6 +54,7 @@ int mount_fuse(const char *path, const char *source, int *fd)
 		*fd = -1;
 		return ret;
 	}
+	*dev = mount_dev(path);
 	return 0;
 }
 
@@ -61,8 +90,8 @@ static void joiner_gone(struct source *source)
 	member_remove(source->data);
 }
 
-int member_add(const char *path, int index, int fuse_fd, int joiner_fd,
-	       pid_t joiner, struct member **_member)
+int member_add(const char *path, dev_t dev, int index, int fuse_fd,
+	       int joiner_fd, pid_t joiner, struct member **_member)
 {
 	struct member *member = NULL;
 	struct member *other = NULL;
@@ -83,6 +112,7 @@ int member_add(const char *path, int index, int fuse_fd, int joiner_fd,
 	}
 	member->index = index;
 	member->joiner = joiner;
+	member->dev = dev;
 	LIST_INIT(&member->inodes);
 	LIST_INIT(&member->handles);
 	LIST_INIT(&member->parked);
@@ -132,6 +162,7 @@ void member_remove(struct member *member)
 		umount2(member->path, MNT_DETACH);
 	}
 	lock_drop_member(member);
+	lease_drop_member(member);
 	session_stop(member);
 
 	while ((handle = LIST_FIRST(&member->handles)) != NULL) {

@@ -383,11 +383,6 @@ static void fill_open(struct inode *inode, struct handle *handle,
 	}
 }
 
-struct pending_open {
-	fuse_req_t req;
-	struct inode *inode;
-};
-
 static void open_now(fuse_req_t req, struct inode *inode)
 {
 	struct handle *handle = NULL;
@@ -406,8 +401,13 @@ static void open_now(fuse_req_t req, struct inode *inode)
 
 static void op_open(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
 {
-	(void)fi;
-	open_now(req, req_inode(req, id));
+	struct inode *inode = req_inode(req, id);
+	bool wait;
+
+	wait = lease_break(inode, fi->flags, req, open_now);
+	if (!wait) {
+		open_now(req, inode);
+	}
 }
 
 static void attr_out(const struct stat *st, struct fuse_attr *attr)

@@ -250,7 +250,8 @@ static void interrupt(struct member *member, uint64_t unique)
 	struct parked *parked = NULL;
 	bool found;
 
-	found = lock_interrupt(member, unique);
+	found = lock_interrupt(member, unique) ||
+		lease_interrupt(member, unique);
 	if (found) {
 		return;
 	}
