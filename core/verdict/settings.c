@@ -326,12 +326,12 @@ static bool find_culprits(const struct seen *seen)
 				       member->fstype) == 0 &&
 				option_there(member->options,
 					     culprits[c].option) !=
-					culprits[c].missing &&
-				culprits[c].does(seen);
+					culprits[c].missing;
 			if (!found) {
 				continue;
 			}
-			ok = add_culprit(seen->verdict, member, c);
+			ok = !culprits[c].does(seen) ||
+			     add_culprit(seen->verdict, member, c);
 			if (!ok) {
 				return false;
 			}
