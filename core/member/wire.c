@@ -63,8 +63,7 @@ static const struct field answer_fields[] = {
 	ANS(FIELD_U64, size), ANS(FIELD_U64, fsid), ANS(FIELD_U64, turns),
 	ANS(FIELD_U64, position), ANS(FIELD_U64, violations),
 	ANS(FIELD_U64, violation_turn), ANS(FIELD_U64, violation_byte),
-	ANS(FIELD_U64, violation_seen), ANS(FIELD_U64, increment),
-	ANS(FIELD_BOOL, frozen), ANS(FIELD_U64, p50_ns),
+	ANS(FIELD_U64, violation_seen), ANS(FIELD_BOOL, frozen), ANS(FIELD_U64, p50_ns),
 	ANS(FIELD_U64, p99_ns), ANS(FIELD_U64, max_ns),
 	ANS(FIELD_STRING, failed),
 };
@@ -202,6 +201,27 @@ static int decode(const json_t *frame, const struct field *fields, size_t n,
 		}
 	}
 	return 0;
+}
+
+json_t *wire_text(const char *text)
+{
+	json_t *json = json_string(text);
+	char *plain = NULL;
+
+	if (json != NULL) {
+		return json;
+	}
+	plain = talloc_strdup(NULL, "");
+	for (; *text != '\0' && plain != NULL; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		plain = talloc_asprintf_append(plain,
+					       c < 0x80 ? "%c" : "\\x%02x",
+					       c);
+	}
+	json = plain != NULL ? json_string(plain) : NULL;
+	talloc_free(plain);
+	return json;
 }
 
 json_t *wire_from_request(const struct probe_request *request)

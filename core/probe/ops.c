@@ -195,6 +195,14 @@ static int op_ring_end(struct probe_worker *worker,
 	return ring_end(&worker->ring);
 }
 
+static void ledger_drop(struct probe_worker *worker)
+{
+	if (worker->ledger != NULL) {
+		munmap(worker->ledger, worker->ledger_size);
+		worker->ledger = NULL;
+	}
+}
+
 static int op_reset(struct probe_worker *worker,
 		    const struct probe_request *req,
 		    struct probe_answer *answer)
@@ -209,6 +217,7 @@ static int op_reset(struct probe_worker *worker,
 			err = ret;
 		}
 	}
+	ledger_drop(worker);
 	return err;
 }
 
@@ -673,14 +682,6 @@ static int op_lock_many(struct probe_worker *worker,
 	return 0;
 }
 
-static void ledger_drop(struct probe_worker *worker)
-{
-	if (worker->ledger != NULL) {
-		munmap(worker->ledger, worker->ledger_size);
-		worker->ledger = NULL;
-	}
-}
-
 static void ledger_take(struct probe_worker *worker, int fd, uint64_t nlocks)
 {
 	struct stat st = {};
@@ -720,6 +721,7 @@ static int op_ring(struct probe_worker *worker,
 			.width = 8,
 			.ledger = worker->ledger,
 			.member = req->member,
+			.members = req->members,
 		};
 	}
 	ring->hist = hist;
@@ -743,6 +745,10 @@ static int op_ring(struct probe_worker *worker,
 	answer->violation_turn = ring->first.turn;
 	answer->violation_byte = ring->first.byte;
 	answer->violation_seen = ring->first.seen;
+	answer->count = ring->judged;
+	answer->wrong = ring->wrong;
+	answer->at = ring->first_wrong.byte;
+	answer->value = ring->first_wrong.seen;
 	answer->p50_ns = ring_hist_percentile(hist, 0.5);
 	answer->p99_ns = ring_hist_percentile(hist, 0.99);
 	answer->max_ns = ring_hist_percentile(hist, 1.0);

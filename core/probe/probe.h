@@ -118,10 +118,11 @@ struct probe_answer {
 	/* PROBE_BEGIN, PROBE_STAT, PROBE_LOOKUP */
 	uint64_t dev, inode, size, fsid;
 
-	/* PROBE_RING: what this member saw */
+	/* PROBE_RING: what this member saw; also count: increments judged,
+	 * wrong: of these not equal to the number of members, at: byte of the
+	 * first, value: the increment there */
 	uint64_t turns, position, violations;
 	uint64_t violation_turn, violation_byte, violation_seen;
-	uint64_t increment;	/* turns counted into the file so far */
 	bool frozen;		/* stopped between two calls or by its
 				 * signal: it still holds its byte */
 	uint64_t p50_ns, p99_ns, max_ns;
