@@ -112,9 +112,15 @@ static json_t *check_json(const struct check_result *r)
 	json_t *metrics = r->metrics != NULL ? json_incref(r->metrics) :
 					       json_object();
 
-	return json_pack("{s:s, s:s, s:o*, s:o, s:o, s:o}",
+	const char *refusal = strerrorname_np(r->err);
+
+	if (r->outcome != OUTCOME_UNSUPPORTED || r->err == 0) {
+		refusal = NULL;
+	}
+	return json_pack("{s:s, s:s, s:s*, s:o*, s:o, s:o, s:o}",
 			 "name", r->check->name,
 			 "outcome", outcome_name(r->outcome),
+			 "errno", refusal,
 			 "why", r->why != NULL ? text(r->why) : NULL,
 			 "members", numbers(r->members),
 			 "evidence", evidence_json(&r->evidence),

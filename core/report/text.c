@@ -20,6 +20,8 @@ struct text {
 	FILE *f;
 	bool color;
 	unsigned column;
+	const char *reason;	/* the last one told that takes many lines, */
+	enum use reason_of;	/* not to be told again for the next use */
 };
 
 /*
@@ -173,7 +175,27 @@ static void put_headline(struct text *t, const struct report *report)
 			comma = ", ";
 		}
 	}
+	if (status <= 1 && report->verdict->scope == SCOPE_LOCAL) {
+		put(t, BOLD, " (on this node alone)");
+	}
 	end_line(t);
+}
+
+#define REASON_COLUMN 26
+
+static char *reason_line(struct text *t, enum use use,
+			 const struct use_verdict *v)
+{
+	const char *reason = v->reason != NULL ? v->reason : "";
+
+	if (t->reason != NULL && strcmp(t->reason, reason) == 0) {
+		return talloc_asprintf(NULL, "as %s", use_name(t->reason_of));
+	}
+	if (strlen(reason) > WIDTH - REASON_COLUMN) {
+		t->reason = reason;
+		t->reason_of = use;
+	}
+	return talloc_strdup(NULL, reason);
 }
 
 static void put_use(struct text *t, enum use use, const struct use_verdict *v)
@@ -186,14 +208,14 @@ static void put_use(struct text *t, enum use use, const struct use_verdict *v)
 	go_to(t, 17);
 	put(t, fitness_paint(v), fitness_name(v->fitness));
 
-	line = talloc_strdup(NULL, v->reason != NULL ? v->reason : "");
+	line = reason_line(t, use, v);
 	for (name = v->mended_by; *name != NULL; name++) {
 		line = talloc_asprintf_append(
 			line, "%s`%s`",
 			name == v->mended_by ? "; mended by " : ", ", *name);
 	}
 	if (line != NULL && line[0] != '\0') {
-		go_to(t, 26);
+		go_to(t, REASON_COLUMN);
 	}
 	put_words(t, line != NULL ? line : "");
 	talloc_free(line);
@@ -294,22 +316,25 @@ static void put_evidence(struct text *t, const struct evidence *e)
 
 static void put_check(struct text *t, const struct check_result *r)
 {
+	bool refused = r->outcome == OUTCOME_UNSUPPORTED && r->err != 0;
+	char *line = NULL;
+
 	go_to(t, 2);
 	put(t, outcome_paint(r), outcome_name(r->outcome));
 	go_to(t, 15);
 	put(t, PLAIN, r->check->name);
 	if (r->why != NULL) {
-		go_to(t, 32);
-		put_words(t, r->why);
+		line = talloc_strdup(NULL, r->why);
+	} else if (refused) {
+		line = talloc_strdup(NULL, strerror(r->err));
 	} else {
-		char *line = metrics_line(r);
-
-		if (line != NULL && line[0] != '\0') {
-			go_to(t, 32);
-		}
-		put_words(t, line != NULL ? line : "");
-		talloc_free(line);
+		line = metrics_line(r);
 	}
+	if (line != NULL && line[0] != '\0') {
+		go_to(t, 32);
+	}
+	put_words(t, line != NULL ? line : "");
+	talloc_free(line);
 	if (r->outcome != OUTCOME_PASS) {
 		put_evidence(t, &r->evidence);
 	}
@@ -319,6 +344,9 @@ static void put_checks(struct text *t, const struct verdict_input *input)
 {
 	size_t i;
 
+	if (input->num_results == 0) {
+		return;
+	}
 	heading(t, "Checks");
 	for (i = 0; i < input->num_results; i++) {
 		if (input->results[i]->outcome != OUTCOME_SKIPPED) {
