@@ -18,6 +18,12 @@ const struct check *const check_catalogue[] = {
 	&check_lock_many,
 	&check_lock_ofd,
 	&check_lock_flock,
+	&check_lock_ring,
+	&check_io_increment,
+	&check_mmap_increment,
+	&check_rate_alone,
+	&check_rate_together,
+	&check_rate_recovery,
 	&check_lock_cancel,
 	NULL,
 };

@@ -18,5 +18,11 @@ extern const struct check check_lock_many;
 extern const struct check check_lock_ofd;
 extern const struct check check_lock_flock;
 extern const struct check check_lock_cancel;
+extern const struct check check_lock_ring;
+extern const struct check check_io_increment;
+extern const struct check check_mmap_increment;
+extern const struct check check_rate_alone;
+extern const struct check check_rate_together;
+extern const struct check check_rate_recovery;
 
 #endif

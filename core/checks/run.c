@@ -44,6 +44,7 @@ struct run {
 	const char *broken_by;
 	enum outcome broken_how;
 	uint64_t lock_ns;
+	double rates[2];
 };
 
 static uint64_t now_ms(void)
@@ -127,6 +128,11 @@ void run_note_lock(struct run *run, uint64_t ns)
 uint64_t run_lock_ns(const struct run *run)
 {
 	return run->lock_ns > 0 ? run->lock_ns : 1;
+}
+
+double *run_rates(struct run *run)
+{
+	return run->rates;
 }
 
 bool run_slow(const struct run *run)

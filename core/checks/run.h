@@ -118,6 +118,10 @@ void run_note_lock(struct run *run, uint64_t ns);
 /* The shortest such time (ns, at least 1): what locks cost here */
 uint64_t run_lock_ns(const struct run *run);
 
+/* Turns a second of the ring alone [0] and together [1] as far as a check of
+ * this run has measured them, else 0; the checks rate.* share them. */
+double *run_rates(struct run *run);
+
 /* Lock calls are so slow that members had better not queue for them */
 bool run_slow(const struct run *run);
 

@@ -1,0 +1,1191 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The contended checks: all members run the lock ring at the same time
+ *
+ * A ring is begun by all members together, each with its own start byte, and
+ * then run in slices until enough turns were made. At the end of a slice each
+ * member stops between two calls, or is interrupted while it waits, and still
+ * holds its byte: "frozen". Three things are judged, none by the file
+ * system's word:
+ *
+ * - the ledger (members of this host): a grant while another is inside;
+ * - the order (all frozen members): on correct locks nobody passes anybody,
+ *   so positions keep the order of the start bytes and the first is less
+ *   than a round ahead of the last;
+ * - the count: what was added up in the file is what was counted.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "core/checks/catalogue.h"
+#include "core/checks/lockstep.h"
+#include "core/member/channel.h"
+#include "core/probe/ring.h"
+
+/* One slice; long against a hand-over, short against a run's time */
+#define SLICE_MS 60
+
+/* After this long beyond a slice's end whoever is frozen lets go, so that a
+ * waiter that no signal reaches gets its lock */
+#define FREEZE_GRACE_MS 1000
+
+/* No turn at all in this time although a byte is free: not slow, but stuck */
+#define STUCK_MS 3000
+
+struct ringrun {
+	/* set by the check */
+	struct run *run;
+	unsigned *members;	/* numbers in the run */
+	unsigned num;
+	unsigned io;		/* enum ring_io */
+	uint64_t enough;	/* turns of all together */
+	unsigned max_ms;	/* but not longer than this */
+
+	/* what came of it: outcome, why, evidence ... as of a script */
+	struct script *out;
+	struct probe_answer *last;	/* of each member's last slice */
+	uint64_t turns;		/* of all members */
+	uint64_t ns;		/* of all slices */
+	uint64_t first_turns;	/* of the first slice, not yet steady */
+	uint64_t first_ns;
+	uint64_t judged, wrong;	/* increments */
+	uint64_t lost;		/* updates missing in the sum */
+};
+
+enum ring_phase {
+	PHASE_OPEN,		/* the first makes the file */
+	PHASE_SIZE,
+	PHASE_OPEN_OTHERS,
+	PHASE_BEGIN,
+	PHASE_SLICE,
+	PHASE_RELEASE,		/* frozen members let go for a silent one */
+	PHASE_END,
+	PHASE_MAP,
+	PHASE_SUM,
+	PHASE_RESET,
+	PHASE_DONE,
+};
+
+struct ringrun_state {
+	struct tevent_context *ev;
+	struct ringrun *rr;
+	enum ring_phase phase;
+	char file[PROBE_NAME_MAX];
+	int ledger_fd;
+	unsigned pending;
+	bool *answered;		/* the slice's answer is there */
+	bool *sent;		/* asked in this phase */
+	uint64_t slice_begin_ns;
+	unsigned slices;
+	uint64_t open_until_ns;
+	struct tevent_req *timer;
+	bool late;		/* somebody could not be frozen */
+};
+
+struct ring_link {
+	struct tevent_req *req;
+	unsigned i;
+};
+
+static void ring_phase_begin(struct tevent_req *req, enum ring_phase phase);
+static void ring_answered(struct tevent_req *subreq);
+static void ring_freeze_late(struct tevent_req *subreq);
+static void ring_open_again(struct tevent_req *subreq);
+
+static unsigned ring_nlocks(const struct ringrun *rr)
+{
+	return rr->num + 1;
+}
+
+static int ringrun_state_destructor(struct ringrun_state *state)
+{
+	if (state->ledger_fd != -1) {
+		close(state->ledger_fd);
+	}
+	return 0;
+}
+
+/* Shared memory of the members of this host: not on any disk's file system */
+static int ledger_create(unsigned nlocks)
+{
+	size_t size = sizeof(struct ring_ledger) + nlocks * sizeof(uint32_t);
+	struct ring_ledger *ledger = NULL;
+	int fd, ret;
+
+	fd = memfd_create("pingpong-ledger", MFD_CLOEXEC);
+	if (fd == -1) {
+		return -1;
+	}
+	ret = ftruncate(fd, (off_t)size);
+	ledger = ret == 0 ? mmap(NULL, size, PROT_READ | PROT_WRITE,
+				 MAP_SHARED, fd, 0)
+			  : MAP_FAILED;
+	if (ledger == MAP_FAILED) {
+		close(fd);
+		return -1;
+	}
+	ledger->nlocks = nlocks;
+	munmap(ledger, size);
+	return fd;
+}
+
+static struct tevent_req *ringrun_send(TALLOC_CTX *mem_ctx,
+				       struct tevent_context *ev,
+				       struct ringrun *rr)
+{
+	struct ringrun_state *state = NULL;
+	struct tevent_req *req = NULL;
+
+	req = tevent_req_create(mem_ctx, &state, struct ringrun_state);
+	if (req == NULL) {
+		return NULL;
+	}
+	state->ev = ev;
+	state->rr = rr;
+	state->ledger_fd = ledger_create(ring_nlocks(rr));
+	talloc_set_destructor(state, ringrun_state_destructor);
+	rr->out = talloc_zero(rr, struct script);
+	rr->last = talloc_zero_array(rr, struct probe_answer, rr->num);
+	state->answered = talloc_zero_array(state, bool, rr->num);
+	state->sent = talloc_zero_array(state, bool, rr->num);
+	if (rr->out == NULL || rr->last == NULL || state->answered == NULL ||
+	    state->sent == NULL) {
+		tevent_req_oom(req);
+		return tevent_req_post(req, ev);
+	}
+	rr->out->run = rr->run;
+	rr->out->outcome = OUTCOME_PASS;
+	run_file_name(rr->run, state->file);
+	ring_phase_begin(req, PHASE_OPEN);
+	if (!tevent_req_is_in_progress(req)) {
+		return tevent_req_post(req, ev);
+	}
+	return req;
+}
+
+static void ring_request(const struct ringrun_state *state, unsigned i,
+			 enum ring_phase phase, struct probe_request *request)
+{
+	const struct ringrun *rr = state->rr;
+	unsigned nlocks = ring_nlocks(rr);
+
+	*request = (struct probe_request){};
+	switch (phase) {
+	case PHASE_OPEN:
+	case PHASE_OPEN_OTHERS:
+		request->op = PROBE_OPEN;
+		request->make = phase == PHASE_OPEN;
+		strcpy(request->name, state->file);
+		break;
+	case PHASE_SIZE:
+		request->op = PROBE_TRUNCATE;
+		request->start = nlocks * sizeof(uint64_t);
+		break;
+	case PHASE_BEGIN:
+	case PHASE_SLICE:
+		request->op = PROBE_RING;
+		request->nlocks = nlocks;
+		request->start = i;
+		request->io = rr->io;
+		request->members = rr->num;
+		request->member = i;
+		request->window_ms = phase == PHASE_SLICE ? SLICE_MS : 0;
+		break;
+	case PHASE_RELEASE:
+	case PHASE_END:
+		request->op = PROBE_RING_END;
+		break;
+	case PHASE_MAP:
+		request->op = PROBE_MAP;
+		request->len = nlocks * sizeof(uint64_t);
+		break;
+	case PHASE_SUM:
+		request->op = PROBE_SUM;
+		request->count = nlocks;
+		break;
+	case PHASE_RESET:
+	case PHASE_DONE:
+		request->op = PROBE_RESET;
+		break;
+	}
+}
+
+static void ring_ask(struct tevent_req *req, unsigned i)
+{
+	struct ringrun_state *state = tevent_req_data(
+		req, struct ringrun_state);
+	struct ringrun *rr = state->rr;
+	struct probe_request request;
+	struct tevent_req *subreq = NULL;
+	struct ring_link *link = NULL;
+
+	if (member_gone(run_member(rr->run, rr->members[i]))) {
+		return;
+	}
+	ring_request(state, i, state->phase, &request);
+	link = talloc(state, struct ring_link);
+	subreq = run_call_send(state, state->ev, rr->run, rr->members[i],
+			       &request,
+			       state->phase == PHASE_BEGIN ? state->ledger_fd
+							   : -1,
+			       run_op_ms(rr->run) + SLICE_MS);
+	if (tevent_req_nomem(link, req) || tevent_req_nomem(subreq, req)) {
+		return;
+	}
+	*link = (struct ring_link){ req, i };
+	state->sent[i] = true;
+	state->pending++;
+	tevent_req_set_callback(subreq, ring_answered, link);
+}
+
+static bool ring_phase_is_for(const struct ringrun_state *state, unsigned i)
+{
+	switch (state->phase) {
+	case PHASE_OPEN:
+	case PHASE_SIZE:
+		return i == 0;
+	case PHASE_OPEN_OTHERS:
+		return i > 0;
+	case PHASE_RELEASE:
+		return state->answered[i];
+	default:
+		return true;
+	}
+}
+
+static void ring_sleep(struct tevent_req *req, unsigned ms, tevent_req_fn fn)
+{
+	struct ringrun_state *state = tevent_req_data(
+		req, struct ringrun_state);
+
+	state->timer = tevent_wakeup_send(state, state->ev,
+					  channel_deadline(ms));
+	if (tevent_req_nomem(state->timer, req)) {
+		return;
+	}
+	tevent_req_set_callback(state->timer, fn, req);
+}
+
+static void ring_phase_begin(struct tevent_req *req, enum ring_phase phase)
+{
+	struct ringrun_state *state = tevent_req_data(
+		req, struct ringrun_state);
+	struct ringrun *rr = state->rr;
+	unsigned i;
+
+	state->phase = phase;
+	TALLOC_FREE(state->timer);
+	memset(state->sent, 0, rr->num * sizeof(bool));
+	switch (phase) {
+	case PHASE_DONE:
+		tevent_req_done(req);
+		return;
+	case PHASE_OPEN_OTHERS:
+		state->open_until_ns = ring_now() + 1000000000ULL;
+		break;
+	case PHASE_SLICE:
+		memset(state->answered, 0, rr->num * sizeof(bool));
+		state->slice_begin_ns = ring_now();
+		ring_sleep(req, SLICE_MS + FREEZE_GRACE_MS, ring_freeze_late);
+		break;
+	default:
+		break;
+	}
+	for (i = 0; i < rr->num; i++) {
+		if (ring_phase_is_for(state, i)) {
+			ring_ask(req, i);
+		}
+	}
+	if (state->pending == 0 && tevent_req_is_in_progress(req)) {
+		/* one member has no others to open; or all are gone */
+		ring_phase_begin(req, phase == PHASE_OPEN_OTHERS
+					      ? PHASE_BEGIN : PHASE_DONE);
+	}
+}
+
+static void ring_tell(struct ringrun *rr, unsigned i, const char *operation,
+		      const char *expected, const char *seen)
+{
+	struct script *out = rr->out;
+
+	out->cast[0] = rr->members[i];
+	out->num_cast = 1;
+	out->evidence = (struct evidence){
+		.operation = operation,
+		.member = run_member_name(out, rr->run, rr->members[i]),
+		.range = talloc_asprintf(out, "bytes 0 to %u of the ring",
+					 rr->num),
+		.expected = expected,
+		.seen = seen,
+	};
+}
+
+static void ring_fail(struct ringrun *rr, unsigned i, const char *operation,
+		      const char *expected, const char *seen)
+{
+	struct script *out = rr->out;
+
+	if (out->outcome == OUTCOME_FAIL || out->outcome == OUTCOME_HUNG) {
+		return;
+	}
+	ring_tell(rr, i, operation, expected, seen);
+	out->outcome = OUTCOME_FAIL;
+	out->why = talloc_asprintf(out, "member %s: %s: expected %s, seen %s",
+				   out->evidence.member, operation, expected,
+				   seen);
+}
+
+static const char *phase_text(const struct ringrun *rr,
+			      enum ring_phase phase, const char *failed)
+{
+	switch (phase) {
+	case PHASE_BEGIN:
+	case PHASE_SLICE:
+		if (strcmp(failed, "read") == 0) {
+			return "pread under the lock";
+		}
+		if (strcmp(failed, "write") == 0) {
+			return "pwrite under the lock";
+		}
+		if (strcmp(failed, "unlock") == 0) {
+			return "F_SETLKW F_UNLCK";
+		}
+		if (strcmp(failed, "map") == 0) {
+			return "mmap";
+		}
+		return (rr->io & RING_MAPPED) != 0 && failed[0] == '\0'
+			? "store into the mapping" : "F_SETLKW F_WRLCK";
+	case PHASE_MAP:
+		return "mmap";
+	case PHASE_SUM:
+		return "pread of the counters";
+	case PHASE_SIZE:
+		return "ftruncate";
+	default:
+		return "open";
+	}
+}
+
+static bool is_map(const char *operation)
+{
+	return strcmp(operation, "mmap") == 0;
+}
+
+/* An operation of the ring ended with an errno */
+static void ring_errno(struct ringrun *rr, unsigned i,
+		       enum ring_phase phase, const struct probe_answer *a)
+{
+	struct script *out = rr->out;
+	const char *what = phase_text(rr, phase, a->failed);
+	const char *seen = errno_text(out, a->err);
+	bool prepare = phase < PHASE_BEGIN;
+
+	if (prepare) {
+		ring_tell(rr, i, what, "done", seen);
+		out->outcome = OUTCOME_SKIPPED;
+		out->why = talloc_asprintf(out, "could not be prepared: "
+					   "%s: %s", what, seen);
+		return;
+	}
+	ring_fail(rr, i, what, "done", seen);
+	out->err = a->err;
+	switch (a->err) {
+	case EDEADLK:
+		out->why = talloc_asprintf(out, "a false EDEADLK: nobody "
+					   "waits in a circle: %s", out->why);
+		break;
+	case EINVAL:
+	case ENODEV:
+	case EACCES:
+		if (!is_map(what)) {
+			break;
+		}
+		/* FALL THROUGH */
+	case ENOSYS:
+	case EOPNOTSUPP:
+	case ENOLCK:
+		out->outcome = OUTCOME_UNSUPPORTED;
+		out->broken = is_map(what) ? NEEDS_MMAP : NEEDS_LOCKS;
+		break;
+	default:
+		break;
+	}
+}
+
+static void ring_silent(struct ringrun *rr, unsigned i,
+			enum ring_phase phase, int err, const char *autopsy)
+{
+	struct script *out = rr->out;
+	const char *what = phase_text(rr, phase, "");
+
+	if (out->outcome == OUTCOME_HUNG) {
+		return;
+	}
+	ring_tell(rr, i, what, "an answer", "none");
+	out->evidence.detail = autopsy;
+	if (err == ETIMEDOUT) {
+		out->outcome = OUTCOME_HUNG;
+		out->broken = phase == PHASE_SLICE || phase == PHASE_BEGIN
+				? NEEDS_LOCKS : 0;
+		out->why = talloc_asprintf(out, "member %s: %s never returned",
+					   out->evidence.member, what);
+		return;
+	}
+	out->outcome = OUTCOME_SKIPPED;
+	out->why = talloc_asprintf(
+		out, err == EAGAIN
+		? "could not tell: member %s got no processor in time"
+		: "member %s was lost", out->evidence.member);
+}
+
+/* ---- judging a slice --------------------------------------------------------- */
+
+static void judge_ledger(struct ringrun *rr, unsigned i)
+{
+	const struct probe_answer *a = &rr->last[i];
+	const char *other = NULL;
+
+	if (a->violations == 0 || a->violation_seen == 0 ||
+	    a->violation_seen > rr->num) {
+		return;
+	}
+	other = run_member_name(rr->out, rr->run,
+				rr->members[a->violation_seen - 1]);
+	ring_fail(rr, i, "F_SETLKW F_WRLCK",
+		  talloc_asprintf(rr->out, "a wait: member %s holds byte %llu",
+				  other,
+				  (unsigned long long)a->violation_byte),
+		  talloc_asprintf(rr->out, "granted, after %llu turns",
+				  (unsigned long long)a->violation_turn));
+}
+
+static void judge_order(struct ringrun_state *state, unsigned i, unsigned j)
+{
+	struct ringrun *rr = state->rr;
+	const struct probe_answer *a = &rr->last[i];
+	const struct probe_answer *b = &rr->last[j];
+
+	if (!a->frozen || !b->frozen || a->err != 0 || b->err != 0) {
+		return;
+	}
+	if (b->position > a->position &&
+	    b->position - a->position < ring_nlocks(rr)) {
+		return;
+	}
+	ring_fail(rr, i, "F_SETLKW F_WRLCK",
+		  talloc_asprintf(rr->out, "to stay behind member %s and less "
+				  "than a round", run_member_name(
+					rr->out, rr->run, rr->members[j])),
+		  talloc_asprintf(rr->out, "position %llu against %llu",
+				  (unsigned long long)a->position,
+				  (unsigned long long)b->position));
+}
+
+static void judge_slice(struct ringrun_state *state)
+{
+	struct ringrun *rr = state->rr;
+	uint64_t turns = 0;
+	unsigned i;
+
+	rr->judged = rr->wrong = 0;
+	for (i = 0; i < rr->num; i++) {
+		judge_ledger(rr, i);
+		turns += rr->last[i].turns;
+		rr->judged += rr->last[i].count;
+		rr->wrong += rr->last[i].wrong;
+		if (rr->last[i].max_ns > rr->out->max_lock_ns &&
+		    !state->late) {
+			rr->out->max_lock_ns = rr->last[i].max_ns;
+		}
+	}
+	/* who was let go to free another may have been passed meanwhile */
+	for (i = 0; i + 1 < rr->num && !state->late; i++) {
+		judge_order(state, i, i + 1);
+	}
+	if (rr->num > 2 && !state->late) {
+		judge_order(state, 0, rr->num - 1);
+	}
+	rr->ns += ring_now() - state->slice_begin_ns;
+	rr->turns = turns;
+	if (state->slices++ == 0) {
+		rr->first_turns = rr->turns;
+		rr->first_ns = rr->ns;
+	}
+}
+
+static bool slices_enough(const struct ringrun_state *state)
+{
+	const struct ringrun *rr = state->rr;
+	uint64_t elapsed_ms = rr->ns / 1000000;
+
+	if (rr->out->outcome != OUTCOME_PASS || state->late ||
+	    run_left_ms(rr->run) < 4 * SLICE_MS) {
+		return true;
+	}
+	if (rr->turns == 0) {
+		return elapsed_ms >= STUCK_MS;
+	}
+	return rr->turns >= rr->enough || elapsed_ms >= rr->max_ms;
+}
+
+/* ---- what comes back ----------------------------------------------------------- */
+
+static void ring_take(struct ringrun_state *state, unsigned i, int ret,
+		      const struct probe_answer *a, const char *autopsy)
+{
+	struct ringrun *rr = state->rr;
+
+	if (ret != 0) {
+		ring_silent(rr, i, state->phase, ret, autopsy);
+		return;
+	}
+	if (state->phase == PHASE_SLICE || state->phase == PHASE_RELEASE) {
+		if (state->answered[i]) {
+			return;		/* of PROBE_RING_END */
+		}
+		state->answered[i] = true;
+		rr->last[i] = *a;
+	}
+	if (a->err != 0) {
+		ring_errno(rr, i, state->phase, a);
+		return;
+	}
+	if (state->phase == PHASE_SUM && a->value != rr->turns) {
+		rr->lost = a->value < rr->turns ? rr->turns - a->value : 0;
+		ring_fail(rr, i, "sum of all counters after the ring",
+			  talloc_asprintf(rr->out, "%llu",
+					  (unsigned long long)rr->turns),
+			  talloc_asprintf(rr->out, "%llu",
+					  (unsigned long long)a->value));
+	}
+}
+
+static void judge_progress(struct ringrun *rr)
+{
+	if (rr->turns > 0 || rr->out->outcome != OUTCOME_PASS) {
+		return;
+	}
+	ring_fail(rr, 0, "F_SETLKW F_WRLCK",
+		  "one of the members gets the byte that is free",
+		  talloc_asprintf(rr->out, "no turn at all in %llu ms",
+				  (unsigned long long)(rr->ns / 1000000)));
+}
+
+static void judge_increments(struct ringrun *rr)
+{
+	unsigned i;
+
+	for (i = 0; i < rr->num; i++) {
+		const struct probe_answer *a = &rr->last[i];
+
+		if (a->wrong == 0) {
+			continue;
+		}
+		ring_fail(rr, i,
+			  (rr->io & RING_MAPPED) != 0
+			  ? "load + 1 and store under the lock"
+			  : "pread + 1 and pwrite under the lock",
+			  talloc_asprintf(rr->out, "increment %u", rr->num),
+			  talloc_asprintf(
+				rr->out, "increment %llu at byte %llu; %llu "
+				"of %llu wrong",
+				(unsigned long long)a->value,
+				(unsigned long long)a->at,
+				(unsigned long long)a->wrong,
+				(unsigned long long)a->count));
+	}
+}
+
+static void ring_slice_over(struct tevent_req *req)
+{
+	struct ringrun_state *state = tevent_req_data(
+		req, struct ringrun_state);
+	bool enough;
+
+	judge_slice(state);
+	enough = slices_enough(state);
+	if (!enough) {
+		ring_phase_begin(req, PHASE_SLICE);
+		return;
+	}
+	judge_progress(state->rr);
+	judge_increments(state->rr);
+	ring_phase_begin(req, PHASE_END);
+}
+
+/* What follows a phase when all its answers are there */
+static void ring_phase_over(struct tevent_req *req)
+{
+	struct ringrun_state *state = tevent_req_data(
+		req, struct ringrun_state);
+	struct ringrun *rr = state->rr;
+	bool well = rr->out->outcome == OUTCOME_PASS;
+
+	switch (state->phase) {
+	case PHASE_OPEN:
+		ring_phase_begin(req, well ? PHASE_SIZE : PHASE_RESET);
+		break;
+	case PHASE_SIZE:
+		ring_phase_begin(req, !well ? PHASE_RESET :
+				 rr->num > 1 ? PHASE_OPEN_OTHERS
+					     : PHASE_BEGIN);
+		break;
+	case PHASE_OPEN_OTHERS:
+		ring_phase_begin(req, well ? PHASE_BEGIN : PHASE_RESET);
+		break;
+	case PHASE_BEGIN:
+		ring_phase_begin(req, well ? PHASE_SLICE : PHASE_RESET);
+		break;
+	case PHASE_SLICE:
+	case PHASE_RELEASE:
+		ring_slice_over(req);
+		break;
+	case PHASE_END:
+		/* where two were inside at once the sum tells nothing new */
+		ring_phase_begin(req, rr->io == RING_LOCKS || !well ||
+				 state->late ? PHASE_RESET :
+				 (rr->io & RING_MAPPED) != 0 ? PHASE_MAP
+							     : PHASE_SUM);
+		break;
+	case PHASE_MAP:
+		ring_phase_begin(req, PHASE_SUM);
+		break;
+	case PHASE_SUM:
+		ring_phase_begin(req, PHASE_RESET);
+		break;
+	case PHASE_RESET:
+	case PHASE_DONE:
+		tevent_req_done(req);
+		break;
+	}
+}
+
+static void ring_answered(struct tevent_req *subreq)
+{
+	struct ring_link *link = tevent_req_callback_data_void(subreq);
+	struct tevent_req *req = link->req;
+	struct ringrun_state *state = tevent_req_data(
+		req, struct ringrun_state);
+	struct ringrun *rr = state->rr;
+	struct probe_answer answer = {};
+	const char *autopsy = NULL;
+	unsigned i = link->i;
+	int ret;
+
+	ret = run_call_recv(subreq, rr->out, &answer, &autopsy);
+	TALLOC_FREE(subreq);
+	talloc_free(link);
+	state->pending--;
+	if (ret == 0 && answer.err == ENOENT &&
+	    state->phase == PHASE_OPEN_OTHERS &&
+	    ring_now() < state->open_until_ns) {
+		/* the name is on its way; ask all who are left again */
+		state->sent[i] = false;
+		if (state->timer == NULL) {
+			ring_sleep(req, 2, ring_open_again);
+		}
+		return;
+	}
+	ring_take(state, i, ret, &answer, autopsy);
+	if (state->pending == 0 &&
+	    (state->phase != PHASE_OPEN_OTHERS || state->timer == NULL)) {
+		ring_phase_over(req);
+	}
+}
+
+static void ring_open_again(struct tevent_req *subreq)
+{
+	struct tevent_req *req = tevent_req_callback_data(subreq,
+							  struct tevent_req);
+	struct ringrun_state *state = tevent_req_data(
+		req, struct ringrun_state);
+	unsigned i;
+
+	tevent_wakeup_recv(subreq);
+	TALLOC_FREE(state->timer);
+	for (i = 1; i < state->rr->num; i++) {
+		if (!state->sent[i]) {
+			ring_ask(req, i);
+		}
+	}
+	if (state->pending == 0) {
+		ring_phase_over(req);
+	}
+}
+
+/* Somebody waits and no signal reaches it: let it have its lock */
+static void ring_freeze_late(struct tevent_req *subreq)
+{
+	struct tevent_req *req = tevent_req_callback_data(subreq,
+							  struct tevent_req);
+	struct ringrun_state *state = tevent_req_data(
+		req, struct ringrun_state);
+	unsigned i;
+
+	tevent_wakeup_recv(subreq);
+	TALLOC_FREE(state->timer);
+	state->phase = PHASE_RELEASE;
+	state->late = true;
+	for (i = 0; i < state->rr->num; i++) {
+		if (state->answered[i]) {
+			ring_ask(req, i);
+		}
+	}
+}
+
+static int ringrun_recv(struct tevent_req *req)
+{
+	int ret = channel_req_error(req);
+
+	tevent_req_received(req);
+	return ret;
+}
+
+/* turns a second of all together, by the steady part */
+static double ring_rate(const struct ringrun *rr)
+{
+	uint64_t turns = rr->turns, ns = rr->ns;
+
+	if (ns > rr->first_ns) {
+		turns -= rr->first_turns;
+		ns -= rr->first_ns;
+	}
+	return ns > 0 ? (double)turns * 1e9 / (double)ns : 0;
+}
+
+/* ---- lock.ring, io.increment, mmap.increment ------------------------------------- */
+
+struct ring_check_state {
+	struct ringrun *rr;
+	struct check_result *result;
+};
+
+static void ring_check_done(struct tevent_req *subreq);
+
+static struct ringrun *ringrun_create(TALLOC_CTX *mem_ctx, struct run *run,
+				      unsigned num, unsigned io)
+{
+	struct ringrun *rr = talloc_zero(mem_ctx, struct ringrun);
+	unsigned i;
+
+	if (rr == NULL) {
+		return NULL;
+	}
+	rr->members = talloc_array(rr, unsigned, num);
+	if (rr->members == NULL) {
+		talloc_free(rr);
+		return NULL;
+	}
+	rr->run = run;
+	rr->num = num;
+	rr->io = io;
+	for (i = 0; i < num; i++) {
+		rr->members[i] = i;
+	}
+	return rr;
+}
+
+static struct tevent_req *ring_check_send(TALLOC_CTX *mem_ctx,
+					  struct tevent_context *ev,
+					  struct run *run,
+					  struct check_result *result,
+					  unsigned io)
+{
+	static const struct {
+		uint64_t enough;
+		unsigned max_ms;
+	} sizes[] = {
+		[RUN_LIGHT] = { 2000, 180 },
+		[RUN_QUICK] = { 5000, 300 },
+		[RUN_DEFAULT] = { 10000, 900 },
+		[RUN_THOROUGH] = { 100000, 3000 },
+	};
+	struct ring_check_state *state = NULL;
+	struct tevent_req *req = NULL, *subreq = NULL;
+	enum run_level level = run_level(run);
+
+	req = tevent_req_create(mem_ctx, &state, struct ring_check_state);
+	if (req == NULL) {
+		return NULL;
+	}
+	state->result = result;
+	state->rr = ringrun_create(state, run, run_num_members(run), io);
+	if (tevent_req_nomem(state->rr, req)) {
+		return tevent_req_post(req, ev);
+	}
+	state->rr->enough = sizes[level].enough;
+	state->rr->max_ms = sizes[level].max_ms;
+	if (run_thorough_ms(run) > 0) {
+		/* three checks share the time */
+		state->rr->enough = UINT64_MAX;
+		state->rr->max_ms = run_thorough_ms(run) / 3;
+	}
+	subreq = ringrun_send(state, ev, state->rr);
+	if (tevent_req_nomem(subreq, req)) {
+		return tevent_req_post(req, ev);
+	}
+	tevent_req_set_callback(subreq, ring_check_done, req);
+	return req;
+}
+
+static void ring_metrics(struct check_result *result,
+			 const struct ringrun *rr)
+{
+	uint64_t trials = rr->io == RING_LOCKS ? rr->turns : rr->judged;
+	uint64_t violations = rr->wrong;
+	uint64_t p50 = 0, p99 = 0, max = 0;
+	json_t *each = json_array();
+	unsigned i;
+
+	for (i = 0; i < rr->num; i++) {
+		const struct probe_answer *a = &rr->last[i];
+
+		if (rr->io == RING_LOCKS) {
+			violations += a->violations;
+		}
+		json_array_append_new(each, json_integer(
+					(json_int_t)a->turns));
+		p50 = a->p50_ns > p50 ? a->p50_ns : p50;
+		p99 = a->p99_ns > p99 ? a->p99_ns : p99;
+		max = a->max_ns > max ? a->max_ns : max;
+	}
+	if (rr->out->outcome == OUTCOME_FAIL && violations == 0) {
+		violations = 1;
+	}
+	json_object_update_new(
+		result->metrics,
+		json_pack("{sI sI sf so sf sf sf sf sI}",
+			  "trials", (json_int_t)trials,
+			  "violations", (json_int_t)violations,
+			  "violation_bound_95",
+			  violation_bound(trials, violations),
+			  "turns_each", each,
+			  "turns_per_s", ring_rate(rr),
+			  "turn_p50_us", (double)p50 / 1e3,
+			  "turn_p99_us", (double)p99 / 1e3,
+			  "turn_max_us", (double)max / 1e3,
+			  "lost_updates", (json_int_t)rr->lost));
+}
+
+static void ring_check_done(struct tevent_req *subreq)
+{
+	struct tevent_req *req = tevent_req_callback_data(subreq,
+							  struct tevent_req);
+	struct ring_check_state *state = tevent_req_data(
+		req, struct ring_check_state);
+	struct ringrun *rr = state->rr;
+	struct script *out = rr->out;
+	int ret;
+
+	ret = ringrun_recv(subreq);
+	TALLOC_FREE(subreq);
+	if (ret != 0) {
+		tevent_req_error(req, (uint64_t)ret);
+		return;
+	}
+	if (out->outcome == OUTCOME_PASS && out->max_lock_ns > 1000000000ULL) {
+		out->outcome = OUTCOME_SLOW;
+		out->why = talloc_asprintf(
+			out, "a turn of the ring took %.1f s with %u "
+			"members; CTDB warns when its lock takes more than "
+			"1 s (RecLockLatencyMs)",
+			(double)out->max_lock_ns / 1e9, rr->num);
+	}
+	result_take(state->result, out);
+	ring_metrics(state->result, rr);
+	tevent_req_done(req);
+}
+
+static struct tevent_req *lock_ring_send(TALLOC_CTX *mem_ctx,
+					 struct tevent_context *ev,
+					 struct run *run,
+					 struct check_result *result)
+{
+	return ring_check_send(mem_ctx, ev, run, result, RING_LOCKS);
+}
+
+static struct tevent_req *io_increment_send(TALLOC_CTX *mem_ctx,
+					    struct tevent_context *ev,
+					    struct run *run,
+					    struct check_result *result)
+{
+	return ring_check_send(mem_ctx, ev, run, result, RING_RW);
+}
+
+static struct tevent_req *mmap_increment_send(TALLOC_CTX *mem_ctx,
+					      struct tevent_context *ev,
+					      struct run *run,
+					      struct check_result *result)
+{
+	return ring_check_send(mem_ctx, ev, run, result, RING_MMAP);
+}
+
+const struct check check_lock_ring = {
+	.name = "lock.ring",
+	.holds = "in the ping-pong ring nobody is ever in another's critical "
+		 "section, and everybody makes progress",
+	.how = "All members at once go round a ring of one more byte than "
+	       "members, each always holding one byte and waiting for the "
+	       "next, as ping_pong does. A member that gets a byte while "
+	       "another of this host holds it, and one that passes another, "
+	       "is named. Turns are counted exactly.",
+	.depends = "CTDB's cluster lock and smbd's byte-range locks under "
+		   "contention (ctdb/server/ctdb_mutex_fcntl_helper.c, "
+		   "source3/locking/posix.c).",
+	.remedy = "Locks that hold step by step but not here fail only under "
+		  "contention: report it to the file system's vendor with "
+		  "this evidence. Slow turns are the network's or the lock "
+		  "server's.",
+	.doors = DOOR_AGENT | DOOR_COMMAND,
+	.needs = NEEDS_LOCKS,
+	.send = lock_ring_send,
+	.recv = ringrun_recv,
+};
+
+const struct check check_io_increment = {
+	.name = "io.increment",
+	.holds = "the data increment equals the number of members, none lost",
+	.how = "The ring with a 64 bit counter for each byte, read, increased "
+	       "and written under its lock, as 'ping_pong -rw' does with 8 "
+	       "bits. Each increment must be the number of members, and in "
+	       "the end the counters must add up to all turns.",
+	.depends = "Any program that reads, changes and writes under a lock: "
+		   "databases on a share with 'posix locking = yes' "
+		   "(smb.conf(5)), NFS and Samba on the same files.",
+	.remedy = "If the lock checks pass, data is cached although the lock "
+		  "was taken: mount with caching off (direct I/O, "
+		  "attribute and entry time-outs of 0, NFS 'noac'), or "
+		  "see the file system's manual for a coherent mode.",
+	.doors = DOOR_COMMAND,
+	.needs = NEEDS_LOCKS | NEEDS_IO,
+	.send = io_increment_send,
+	.recv = ringrun_recv,
+};
+
+const struct check check_mmap_increment = {
+	.name = "mmap.increment",
+	.holds = "the same through shared mappings",
+	.how = "As io.increment, loading and storing through a shared "
+	       "mapping, as 'ping_pong -rwm' does.",
+	.depends = "Only TDB maps files shared, and only on one node "
+		   "(lib/tdb/common/io.c); smbd never maps share files. It "
+		   "tells how far the file system's coherence goes.",
+	.remedy = "'use mmap = no' with 'tdb mutexes = false' where TDB files "
+		  "lie on this file system; better: keep them on a local "
+		  "disk.",
+	.doors = DOOR_COMMAND,
+	.needs = NEEDS_LOCKS | NEEDS_MMAP,
+	.send = mmap_increment_send,
+	.recv = ringrun_recv,
+};
+
+/* ---- rate.* ------------------------------------------------------------------------ */
+
+/* Rings one after the other, with 1, n or again 1 members */
+struct rate_state {
+	struct tevent_context *ev;
+	struct run *run;
+	struct check_result *result;
+	const unsigned *nums;
+	unsigned count;
+	unsigned next;
+	struct ringrun *rr;
+	double rates[3];
+};
+
+static void rate_next(struct tevent_req *req);
+static void rate_done(struct tevent_req *subreq);
+
+static struct tevent_req *rate_send(TALLOC_CTX *mem_ctx,
+				    struct tevent_context *ev,
+				    struct run *run,
+				    struct check_result *result,
+				    unsigned count)
+{
+	struct rate_state *state = NULL;
+	struct tevent_req *req = NULL;
+	unsigned *nums = NULL;
+
+	req = tevent_req_create(mem_ctx, &state, struct rate_state);
+	if (req == NULL) {
+		return NULL;
+	}
+	nums = talloc_array(state, unsigned, 3);
+	if (tevent_req_nomem(nums, req)) {
+		return tevent_req_post(req, ev);
+	}
+	nums[0] = nums[2] = 1;
+	nums[1] = run_num_members(run);
+	state->ev = ev;
+	state->run = run;
+	state->result = result;
+	state->nums = nums;
+	state->count = count;
+	rate_next(req);
+	if (!tevent_req_is_in_progress(req)) {
+		return tevent_req_post(req, ev);
+	}
+	return req;
+}
+
+static void rate_next(struct tevent_req *req)
+{
+	struct rate_state *state = tevent_req_data(req, struct rate_state);
+	const double *known = run_rates(state->run);
+	struct tevent_req *subreq = NULL;
+
+	while (state->next < 2 && state->next + 1 < state->count &&
+	       known[state->next] > 0) {
+		state->rates[state->next] = known[state->next];
+		state->next++;
+	}
+	state->rr = ringrun_create(state, state->run,
+				   state->nums[state->next], RING_LOCKS);
+	if (tevent_req_nomem(state->rr, req)) {
+		return;
+	}
+	state->rr->enough = 1;
+	subreq = ringrun_send(state, state->ev, state->rr);
+	if (tevent_req_nomem(subreq, req)) {
+		return;
+	}
+	tevent_req_set_callback(subreq, rate_done, req);
+}
+
+static void rate_judge(struct rate_state *state)
+{
+	struct check_result *result = state->result;
+	double alone = state->rates[0];
+
+	json_object_set_new(result->metrics, "alone_turns_per_s",
+			    json_real(alone));
+	if (state->count > 1) {
+		json_object_set_new(result->metrics, "together_turns_per_s",
+				    json_real(state->rates[1]));
+		json_object_set_new(result->metrics, "drop",
+				    json_real(state->rates[1] > 0
+					? alone / state->rates[1] : 0));
+	}
+	if (state->count > 2) {
+		json_object_set_new(result->metrics, "again_turns_per_s",
+				    json_real(state->rates[2]));
+		json_object_set_new(result->metrics, "recovery",
+				    json_real(alone > 0
+					? state->rates[2] / alone : 0));
+	}
+	result->members = talloc_array(result, unsigned, 1);
+	if (result->members != NULL) {
+		result->members[0] = 0;
+	}
+}
+
+static void rate_done(struct tevent_req *subreq)
+{
+	struct tevent_req *req = tevent_req_callback_data(subreq,
+							  struct tevent_req);
+	struct rate_state *state = tevent_req_data(req, struct rate_state);
+	int ret;
+
+	ret = ringrun_recv(subreq);
+	TALLOC_FREE(subreq);
+	if (ret != 0) {
+		tevent_req_error(req, (uint64_t)ret);
+		return;
+	}
+	state->rates[state->next] = ring_rate(state->rr);
+	if (state->rr->out->outcome != OUTCOME_PASS) {
+		/* wrong locks are lock.ring's to tell: there is no rate */
+		state->rr->out->broken = 0;
+		if (state->rr->out->outcome == OUTCOME_FAIL) {
+			state->rr->out->outcome = OUTCOME_SKIPPED;
+		}
+		result_take(state->result, state->rr->out);
+		tevent_req_done(req);
+		return;
+	}
+	TALLOC_FREE(state->rr);
+	if (state->next < 2) {
+		run_rates(state->run)[state->next] =
+			state->rates[state->next];
+	}
+	if (++state->next < state->count) {
+		rate_next(req);
+		return;
+	}
+	rate_judge(state);
+	tevent_req_done(req);
+}
+
+static struct tevent_req *rate_alone_send(TALLOC_CTX *mem_ctx,
+					  struct tevent_context *ev,
+					  struct run *run,
+					  struct check_result *result)
+{
+	return rate_send(mem_ctx, ev, run, result, 1);
+}
+
+static struct tevent_req *rate_together_send(TALLOC_CTX *mem_ctx,
+					     struct tevent_context *ev,
+					     struct run *run,
+					     struct check_result *result)
+{
+	return rate_send(mem_ctx, ev, run, result, 2);
+}
+
+static struct tevent_req *rate_recovery_send(TALLOC_CTX *mem_ctx,
+					     struct tevent_context *ev,
+					     struct run *run,
+					     struct check_result *result)
+{
+	return rate_send(mem_ctx, ev, run, result, 3);
+}
+
+#define RATE_DEPENDS 	"Telling, but never alone a reason against a file system: on few " 	"processors wrong locks drop too."
+
+const struct check check_rate_alone = {
+	.name = "rate.alone",
+	.holds = "the lock rate of one member alone is measured",
+	.how = "One member goes round a ring of two bytes. Turns a second of "
+	       "the steady part.",
+	.depends = RATE_DEPENDS,
+	.remedy = "Nothing to do. Compare with an earlier run of the same "
+		  "places.",
+	.doors = DOOR_COMMAND,
+	.needs = NEEDS_LOCKS,
+	.send = rate_alone_send,
+	.recv = ringrun_recv,
+};
+
+const struct check check_rate_together = {
+	.name = "rate.together",
+	.holds = "the lock rate of all members, and how much it drops",
+	.how = "One member alone, then all: 'drop' is the rate alone divided "
+	       "by that of all together. Coherent locks drop, since each "
+	       "grant now has to go through all nodes.",
+	.depends = RATE_DEPENDS,
+	.remedy = "No drop and failing lock checks: locks are local to each "
+		  "node. A deep drop with passing checks: see lock.ring for "
+		  "the time of a turn.",
+	.doors = DOOR_COMMAND,
+	.needs = NEEDS_LOCKS,
+	.send = rate_together_send,
+	.recv = ringrun_recv,
+};
+
+const struct check check_rate_recovery = {
+	.name = "rate.recovery",
+	.holds = "the lock rate of one member comes back when the others end",
+	.how = "One member alone, then all, then one alone again: 'recovery' "
+	       "is the last rate divided by the first.",
+	.depends = RATE_DEPENDS,
+	.remedy = "A rate that stays low although nobody else is there: the "
+		  "lock server still asks nodes that have gone.",
+	.doors = DOOR_COMMAND,
+	.needs = NEEDS_LOCKS,
+	.send = rate_recovery_send,
+	.recv = ringrun_recv,
+};
