@@ -48,7 +48,7 @@
 enum mmap_mode {
 	MMAP_COHERENT,		/* to the backing file's own pages */
 	MMAP_CACHED,		/* to the mount's own page cache */
-	MMAP_PRIVATE,		/* to a copy that nothing else sees */
+	MMAP_PRIVATE,		/* to a copy: no store is seen elsewhere */
 	MMAP_REFUSED,		/* nowhere: ENODEV */
 };
 
@@ -219,8 +219,10 @@ int file_open_io(struct file *file);
 int handle_open(struct inode *inode, struct handle **handle);
 void handle_close(struct handle *handle);
 struct handle *handle_from_fh(uint64_t fh);
-/* To be called after each change of a file's size. */
+/* To be called after each truncation and each write. */
 void file_size_changed(struct file *file);
+void file_written(struct file *file, const char *data, size_t size,
+		  off_t offset);
 
 /* views.c */
 

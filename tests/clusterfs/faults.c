@@ -342,9 +342,6 @@ static void hook_unfair(struct fault *fault, struct event *ev)
 	uint64_t now = now_us();
 	uint64_t seen = fault->last_seen[favourite];
 
-	if (ev->member == NULL) {
-		return;
-	}
 	if (ev->member->index == favourite) {
 		fault->last_seen[favourite] = now;
 	} else if (seen != 0 && now - seen < patience) {
@@ -502,8 +499,9 @@ static const struct fault_type types[] = {
 	  "O_APPEND writes where the member last saw the end", hook_append },
 	{ "mmap-incoherent", "F11", AT_OPEN, AT_OPEN, OP_ANY, "scope ",
 	  "mappings: scope=node (other members do not see the stores, nor "
-	  "this one theirs) or local (not even read and write here do); from "
-	  "the next first open of a file on", hook_mmap_incoherent },
+	  "this one their changes) or local (not even a read on this member "
+	  "sees the stores); from the next first open of a file on",
+	  hook_mmap_incoherent },
 	{ "mmap-refused", "F12", AT_OPEN, AT_OPEN, OP_ANY, "",
 	  "mmap fails with ENODEV; from the next first open of a file on",
 	  hook_mmap_refused },
@@ -511,9 +509,10 @@ static const struct fault_type types[] = {
 	  "ms rate ms_per_member ",
 	  "a call takes ms=D longer, ms_per_member=D for each active member; "
 	  "rate=R a second at most", hook_slow },
-	{ "unfair", "F14", AT_GRANT, AT_GRANT, OP_ANY, "favourite ms ",
-	  "others get a lock only when favourite=N has not had one for "
-	  "ms=D (50)", hook_unfair },
+	{ "unfair", "F14", AT_LOCK | AT_GRANT, AT_GRANT, OP_ANY,
+	  "favourite ms ",
+	  "other waiters get a lock only when favourite=N has not asked for "
+	  "one for ms=D (50)", hook_unfair },
 	{ "ids", "F15", AT_ATTR, AT_ATTR, OP_ANY, "ino ",
 	  "st_ino differs from the others': ino=member, or with each open: "
 	  "ino=open", hook_ids },

@@ -61,7 +61,7 @@ enum fault_point {
 	AT_SEE_SIZE = 1u << 12,	/* of a member: others' sizes: stale */
 	AT_SEE_NAME = 1u << 13,	/* of a member: others' names: stale */
 	AT_LEASE = 1u << 14,	/* another's lease: nothing (not broken) */
-	AT_GRANT = 1u << 15,	/* a lock is free: delay_us (postponed) */
+	AT_GRANT = 1u << 15,	/* to a waiter: delay_us (not yet) */
 };
 
 struct event {

@@ -6,6 +6,7 @@
 #include <mqueue.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 
 /* newer than some systems' linux/fuse.h */
 struct backing_map {
@@ -109,12 +110,11 @@ int file_open_io(struct file *file)
 
 static int copy_bytes(int from, int to)
 {
-	loff_t in = 0;
-	loff_t out = 0;
+	off_t offset = 0;
 	ssize_t n;
 
 	do {
-		n = copy_file_range(from, &in, to, &out, 1 << 20, 0);
+		n = sendfile(to, from, &offset, 1 << 20);
 	} while (n > 0);
 	return n == -1 ? errno : 0;
 }
@@ -327,6 +327,24 @@ void file_size_changed(struct file *file)
 			ret = ftruncate(inode->private_fd, st.st_size);
 		}
 		if (ret == -1) {
+			perror("clusterfs: private mapping");
+		}
+	}
+}
+
+void file_written(struct file *file, const char *data, size_t size,
+		  off_t offset)
+{
+	struct inode *inode = NULL;
+
+	LIST_FOREACH(inode, &file->inodes, in_file) {
+		ssize_t n;
+
+		if (inode->private_fd == -1) {
+			continue;
+		}
+		n = pwrite(inode->private_fd, data, size, offset);
+		if (n == -1) {
 			perror("clusterfs: private mapping");
 		}
 	}

@@ -320,11 +320,14 @@ static void wake_again(void *data)
 }
 
 /* A fault may prefer another node. */
-static bool postponed(struct lock *wanted, enum op op)
+static bool postponed(struct lock *wanted)
 {
 	struct event ev;
 
-	describe(wanted, op, &ev);
+	if (wanted->member == NULL) {
+		return false;
+	}
+	describe(wanted, OP_WAITLOCK, &ev);
 	ev.lock = wanted;
 	faults_run(AT_GRANT, &ev);
 	if (ev.delay_us != 0) {
@@ -363,7 +366,7 @@ static bool try_waiter(struct waiter *waiter, bool woken)
 			return false;
 		}
 	}
-	no = postponed(&waiter->wanted, OP_WAITLOCK);
+	no = postponed(&waiter->wanted);
 	if (no) {
 		return false;
 	}
@@ -491,11 +494,6 @@ void lock_set(const struct lock *request, bool wait, fuse_req_t req,
 			fuse_reply_err(req, EDEADLK);
 			return;
 		}
-		lock_wait(&wanted, req, unique);
-		return;
-	}
-	no = no || postponed(&wanted, op);
-	if (no && wait) {
 		lock_wait(&wanted, req, unique);
 		return;
 	}

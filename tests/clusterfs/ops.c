@@ -538,8 +538,8 @@ static ssize_t do_write(struct inode *inode, const char *data, size_t size,
 	views_before_write(inode, offset, size,
 			   end > st.st_size ? end : st.st_size);
 	n = pwritev2(inode->file->io_fd, &iov, 1, offset, 0);
-	if (n > 0 && end > st.st_size) {
-		file_size_changed(inode->file);
+	if (n > 0) {
+		file_written(inode->file, data, n, offset);
 	}
 	return n;
 }

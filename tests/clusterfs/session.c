@@ -263,6 +263,10 @@ static void interrupt(struct member *member, uint64_t unique)
 	if (parked == NULL || !parked->interruptible) {
 		return;
 	}
+	if (must_be_processed(parked->in->opcode)) {
+		parked_resume(parked);
+		return;
+	}
 	answer(member, unique, EINTR);
 	parked_free(parked);
 }
