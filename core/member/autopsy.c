@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/member/autopsy.h"
+#include "core/probe/process.h"
 
 static const struct {
 	long number;
@@ -79,18 +80,18 @@ static char *name_syscall(TALLOC_CTX *mem_ctx, char *line)
 void autopsy_of_process(TALLOC_CTX *mem_ctx, pid_t pid,
 			struct member_autopsy *autopsy)
 {
-	char *stat = read_proc(mem_ctx, pid, "stat");
-	char *end = NULL;
+	struct process process = {};
+	bool found;
 
 	*autopsy = (struct member_autopsy){
 		.state = '?', .wchan = "", .syscall = "", .stack = "",
 	};
-	end = stat != NULL ? strrchr(stat, ')') : NULL;
-	if (end == NULL || end[1] != ' ') {
+	found = process_look(pid, &process);
+	if (!found) {
 		return;
 	}
 	autopsy->found = true;
-	autopsy->state = end[2];
+	autopsy->state = process.state;
 	autopsy->wchan = read_proc(mem_ctx, pid, "wchan");
 	autopsy->stack = read_proc(mem_ctx, pid, "stack");
 	autopsy->syscall = name_syscall(mem_ctx,

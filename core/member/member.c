@@ -264,24 +264,14 @@ struct tevent_req *member_start_send(TALLOC_CTX *mem_ctx,
 	return req;
 }
 
-static void start_failed(struct tevent_req *req, int err)
+/* why: what was found out, or NULL */
+static void start_failed(struct tevent_req *req, int err, const char *why)
 {
 	struct start_state *state = tevent_req_data(req, struct start_state);
-	const char *name = state->member->info.name;
 
-	switch (err) {
-	case ETIMEDOUT:
-		state->why = talloc_asprintf(
-			state, "'%s': no answer when opened, for %u s",
-			name, state->timeout_ms / 1000);
-		break;
-	case EHOSTUNREACH:
-	case EPROTO:
-		break;	/* said where it was found */
-	default:
-		state->why = talloc_asprintf(state, "'%s': %s", name,
-					     strerror(err));
-	}
+	state->why = talloc_asprintf(state, "'%s': %s",
+				     state->member->info.name,
+				     why != NULL ? why : strerror(err));
 	tevent_req_error(req, err);
 }
 
@@ -290,13 +280,14 @@ static void start_local_done(struct tevent_req *subreq)
 	struct tevent_req *req = tevent_req_callback_data(subreq,
 							  struct tevent_req);
 	struct start_state *state = tevent_req_data(req, struct start_state);
+	const char *why = NULL;
 	json_t *info = NULL;
 	int ret;
 
-	ret = supervisor_start_recv(subreq, &info);
+	ret = supervisor_start_recv(subreq, &info, state, &why);
 	TALLOC_FREE(subreq);
 	if (ret != 0) {
-		start_failed(req, ret);
+		start_failed(req, ret, why);
 		return;
 	}
 	member_take_info(state->member, info);
@@ -311,7 +302,7 @@ static void start_unreachable(struct tevent_req *req, int err,
 
 	state->why = talloc_asprintf(state, "host '%s': %s", state->host,
 				     what);
-	start_failed(req, err);
+	tevent_req_error(req, err);
 }
 
 static void start_greeted(struct tevent_req *subreq)
@@ -380,16 +371,15 @@ static void start_remote_done(struct tevent_req *subreq)
 		member_take_info(state->member,
 				 json_object_get(answer, "info"));
 	}
-	json_decref(answer);
 	if (ret == EHOSTUNREACH) {
 		start_unreachable(req, ret, "its agent does not answer");
-		return;
+	} else if (ret != 0) {
+		start_failed(req, ret, json_string_value(
+				     json_object_get(answer, "why")));
+	} else {
+		tevent_req_done(req);
 	}
-	if (ret != 0) {
-		start_failed(req, ret);
-		return;
-	}
-	tevent_req_done(req);
+	json_decref(answer);
 }
 
 int member_start_recv(struct tevent_req *req, TALLOC_CTX *mem_ctx,
@@ -608,10 +598,11 @@ static void kill_restarted(struct tevent_req *subreq)
 {
 	struct tevent_req *req = tevent_req_callback_data(subreq,
 							  struct tevent_req);
+	const char *why = NULL;
 	json_t *info = NULL;
 	int ret;
 
-	ret = supervisor_start_recv(subreq, &info);
+	ret = supervisor_start_recv(subreq, &info, req, &why);
 	TALLOC_FREE(subreq);
 	json_decref(info);
 	kill_finish(req, ret);

@@ -5,16 +5,25 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "core/config.h"
 #include "core/member/autopsy.h"
 #include "core/member/channel.h"
+#include "core/member/stuck.h"
 #include "core/member/supervisor.h"
 #include "core/member/wire.h"
 
 /* A worker ends itself this long after the deadline it was given, should its
  * supervisor not have done so */
 #define WORKER_GRACE_MS 2000
+
+/* SIGKILL to the end of a worker that did not come back from opening its
+ * directory */
+#define START_KILL_MS 1000
+
+#define MOUNTINFO "/proc/self/mountinfo"
 
 struct kill_state {
 	struct supervisor *sv;
@@ -29,6 +38,10 @@ struct supervisor {
 	int pidfd;
 	struct tevent_fd *pidfd_fde;
 	struct channel *channel;	/* NULL: none */
+	bool opened;			/* mount is known */
+	struct stuck_mount mount;
+	bool maker;			/* it made the run's directory */
+	bool silent;			/* a call got no answer in time */
 	bool stuck;
 	struct kill_state *killing;	/* or NULL */
 };
@@ -75,6 +88,8 @@ static void forget_process(struct supervisor *sv)
 		sv->pidfd = -1;
 	}
 	sv->pid = 0;
+	sv->maker = false;
+	sv->silent = false;
 }
 
 /* the whole group: a child that closes a descriptor may hang as well */
@@ -88,10 +103,17 @@ static void send_kill(const struct supervisor *sv)
 
 static int supervisor_destructor(struct supervisor *sv)
 {
+	bool may_clean = sv->maker && !sv->silent && sv->killing == NULL;
+
 	if (sv->killing != NULL) {
 		sv->killing->sv = NULL;
 	}
-	send_kill(sv);
+	TALLOC_FREE(sv->channel);
+	if (may_clean) {
+		pidfd_send_signal(sv->pidfd, SIGTERM, NULL, 0);
+	} else {
+		send_kill(sv);
+	}
 	if (sv->pidfd != -1) {
 		reap(sv);
 	}
@@ -118,11 +140,6 @@ struct supervisor *supervisor_create(TALLOC_CTX *mem_ctx,
 	}
 	talloc_set_destructor(sv, supervisor_destructor);
 	return sv;
-}
-
-bool supervisor_stuck(const struct supervisor *sv)
-{
-	return sv->stuck;
 }
 
 void supervisor_autopsy(TALLOC_CTX *mem_ctx, const struct supervisor *sv,
@@ -206,50 +223,81 @@ static int spawn(struct supervisor *sv)
 	return 0;
 }
 
-struct call_state {
-	json_t *frame;
+struct start_state {
+	struct supervisor *sv;
+	struct tevent_context *ev;
+	unsigned timeout_ms;
+	json_t *hello;
+	char *why;
+	const char *stack;
 };
 
-static int call_state_destructor(struct call_state *state)
+static int start_state_destructor(struct start_state *state)
 {
-	json_decref(state->frame);
+	json_decref(state->hello);
 	return 0;
 }
 
-static struct tevent_req *call_create(TALLOC_CTX *mem_ctx,
-				      struct call_state **pstate)
-{
-	struct tevent_req *req = NULL;
-	struct call_state *state = NULL;
+static void start_done(struct tevent_req *subreq);
+static void start_killed(struct tevent_req *subreq);
 
-	req = tevent_req_create(mem_ctx, &state, struct call_state);
-	if (req == NULL) {
-		return NULL;
-	}
-	talloc_set_destructor(state, call_state_destructor);
-	*pstate = state;
-	return req;
+/* what a process does that hangs; the stack is for the line after */
+static void start_examine(struct start_state *state, pid_t pid,
+			  const char *who)
+{
+	struct member_autopsy autopsy = {};
+
+	autopsy_of_process(state, pid, &autopsy);
+	state->why = talloc_asprintf(
+		state, "%s, in state %c, system call %s, wchan %s", who,
+		autopsy.state, autopsy.syscall, autopsy.wchan);
+	state->stack = autopsy.stack;
 }
 
-static void start_done(struct tevent_req *subreq);
+/* false: an earlier worker hangs where this one would */
+static bool start_allowed(struct start_state *state)
+{
+	const struct supervisor *sv = state->sv;
+	pid_t pid;
+
+	pid = stuck_find(RUNDIR, MOUNTINFO, sv->path);
+	if (pid == 0) {
+		return true;
+	}
+	start_examine(state, pid, talloc_asprintf(
+		state, "an earlier worker (process %d) still hangs on this "
+		"file system", (int)pid));
+	return false;
+}
 
 struct tevent_req *supervisor_start_send(TALLOC_CTX *mem_ctx,
 					 struct tevent_context *ev,
 					 struct supervisor *sv,
 					 unsigned timeout_ms)
 {
-	struct call_state *state = NULL;
-	struct tevent_req *req = call_create(mem_ctx, &state);
-	struct tevent_req *subreq = NULL;
+	struct start_state *state = NULL;
+	struct tevent_req *req = NULL, *subreq = NULL;
+	bool ok;
 	int ret;
 
+	req = tevent_req_create(mem_ctx, &state, struct start_state);
 	if (req == NULL) {
 		return NULL;
 	}
+	talloc_set_destructor(state, start_state_destructor);
+	state->sv = sv;
+	state->ev = ev;
+	state->timeout_ms = timeout_ms;
 	if (sv->pid != 0 || sv->channel != NULL) {
 		tevent_req_error(req, EBUSY);
 		return tevent_req_post(req, ev);
 	}
+	ok = start_allowed(state);
+	if (!ok) {
+		tevent_req_error(req, ETIMEDOUT);
+		return tevent_req_post(req, ev);
+	}
+	sv->opened = false;
 	ret = spawn(sv);
 	if (ret != 0) {
 		tevent_req_error(req, ret);
@@ -267,14 +315,28 @@ static void start_done(struct tevent_req *subreq)
 {
 	struct tevent_req *req = tevent_req_callback_data(subreq,
 							  struct tevent_req);
-	struct call_state *state = tevent_req_data(req, struct call_state);
+	struct start_state *state = tevent_req_data(req, struct start_state);
+	struct supervisor *sv = state->sv;
 	int ret;
 
-	ret = channel_hello_recv(subreq, &state->frame);
+	ret = channel_hello_recv(subreq, &state->hello);
 	TALLOC_FREE(subreq);
+	if (ret == ETIMEDOUT) {
+		start_examine(state, sv->pid, talloc_asprintf(
+			state, "no answer when opened, for %u.%u s",
+			state->timeout_ms / 1000,
+			state->timeout_ms % 1000 / 100));
+		subreq = supervisor_kill_send(state, state->ev, sv,
+					      START_KILL_MS);
+		if (tevent_req_nomem(subreq, req)) {
+			return;
+		}
+		tevent_req_set_callback(subreq, start_killed, req);
+		return;
+	}
 	if (ret == 0) {
 		ret = (int)json_integer_value(
-			json_object_get(state->frame, "err"));
+			json_object_get(state->hello, "err"));
 	}
 	if (ret != 0) {
 		tevent_req_error(req, ret);
@@ -283,21 +345,73 @@ static void start_done(struct tevent_req *subreq)
 	tevent_req_done(req);
 }
 
-int supervisor_start_recv(struct tevent_req *req, json_t **info)
+static void start_killed(struct tevent_req *subreq)
 {
-	struct call_state *state = tevent_req_data(req, struct call_state);
+	struct tevent_req *req = tevent_req_callback_data(subreq,
+							  struct tevent_req);
+	struct start_state *state = tevent_req_data(req, struct start_state);
+	int ret;
+
+	ret = supervisor_kill_recv(subreq);
+	TALLOC_FREE(subreq);
+	if (ret == ETIMEDOUT) {
+		state->why = talloc_asprintf_append(
+			state->why, "; SIGKILL does not end it (process %d)",
+			(int)state->sv->pid);
+	}
+	tevent_req_error(req, ETIMEDOUT);
+}
+
+/* what stuck_record() will want to know */
+static void take_mount(struct supervisor *sv, const json_t *info)
+{
+	const json_t *major = json_object_get(info, "major");
+	const json_t *minor = json_object_get(info, "minor");
+
+	sv->opened = json_is_integer(major) && json_is_integer(minor);
+	sv->mount = (struct stuck_mount){
+		.major = (unsigned)json_integer_value(major),
+		.minor = (unsigned)json_integer_value(minor),
+	};
+}
+
+int supervisor_start_recv(struct tevent_req *req, json_t **info,
+			  TALLOC_CTX *mem_ctx, const char **why)
+{
+	struct start_state *state = tevent_req_data(req, struct start_state);
 	int ret = channel_req_error(req);
 
 	*info = NULL;
+	*why = NULL;
 	if (ret == 0) {
-		*info = json_incref(json_object_get(state->frame, "info"));
+		*info = json_incref(json_object_get(state->hello, "info"));
 		ret = *info != NULL ? 0 : EPROTO;
+	}
+	if (ret == 0) {
+		take_mount(state->sv, *info);
+	}
+	if (ret == ETIMEDOUT && state->why != NULL) {
+		*why = talloc_asprintf(mem_ctx, "%s%s%s", state->why,
+				       state->stack[0] != '\0' ? "\n" : "",
+				       state->stack);
 	}
 	tevent_req_received(req);
 	return ret;
 }
 
 /* ---- call ------------------------------------------------------------- */
+
+struct call_state {
+	struct supervisor *sv;
+	enum probe_op op;
+	json_t *frame;
+};
+
+static int call_state_destructor(struct call_state *state)
+{
+	json_decref(state->frame);
+	return 0;
+}
 
 static void call_done(struct tevent_req *subreq);
 
@@ -308,16 +422,23 @@ struct tevent_req *supervisor_call_send(TALLOC_CTX *mem_ctx,
 					int fd, unsigned timeout_ms)
 {
 	struct call_state *state = NULL;
-	struct tevent_req *req = call_create(mem_ctx, &state);
-	struct tevent_req *subreq = NULL;
+	struct tevent_req *req = NULL, *subreq = NULL;
 	struct probe_request timed = *request;
 
+	req = tevent_req_create(mem_ctx, &state, struct call_state);
 	if (req == NULL) {
 		return NULL;
 	}
+	talloc_set_destructor(state, call_state_destructor);
+	state->sv = sv;
+	state->op = request->op;
 	if (sv->channel == NULL) {
 		tevent_req_error(req, ECONNRESET);
 		return tevent_req_post(req, ev);
+	}
+	if (request->op == PROBE_BEGIN && request->make) {
+		/* even if its answer does not come */
+		sv->maker = true;
 	}
 	timed.deadline_ms = timeout_ms + WORKER_GRACE_MS;
 	subreq = channel_ask_send(state, ev, sv->channel,
@@ -338,9 +459,15 @@ static void call_done(struct tevent_req *subreq)
 
 	ret = channel_ask_recv(subreq, &state->frame);
 	TALLOC_FREE(subreq);
+	if (ret == ETIMEDOUT) {
+		state->sv->silent = true;
+	}
 	if (ret != 0) {
 		tevent_req_error(req, ret);
 		return;
+	}
+	if (state->op == PROBE_FINISH) {
+		state->sv->maker = false;
 	}
 	tevent_req_done(req);
 }
@@ -362,13 +489,19 @@ int supervisor_call_recv(struct tevent_req *req, struct probe_answer *answer)
 static void kill_cleanup(struct tevent_req *req, enum tevent_req_state how)
 {
 	struct kill_state *state = tevent_req_data(req, struct kill_state);
+	struct supervisor *sv = state->sv;
 
-	(void)how;
-	if (state->sv != NULL) {
-		/* not told of its end in time */
-		state->sv->killing = NULL;
-		state->sv->stuck = true;
-		state->sv = NULL;
+	if (sv == NULL) {
+		return;
+	}
+	/* not told of its end */
+	state->sv = NULL;
+	sv->killing = NULL;
+	if (how == TEVENT_REQ_TIMED_OUT) {
+		sv->stuck = true;
+		/* without a record the next one finds out by itself */
+		stuck_record(RUNDIR, MOUNTINFO, sv->path, sv->pid,
+			     sv->opened ? &sv->mount : NULL);
 	}
 }
 
@@ -385,6 +518,9 @@ struct tevent_req *supervisor_kill_send(TALLOC_CTX *mem_ctx,
 	if (req == NULL) {
 		return NULL;
 	}
+	/* before the channel goes: at its end the maker of the run's directory
+	 * would remove it */
+	send_kill(sv);
 	/* a call under way ends with it */
 	TALLOC_FREE(sv->channel);
 	if (sv->pid == 0) {
@@ -404,7 +540,6 @@ struct tevent_req *supervisor_kill_send(TALLOC_CTX *mem_ctx,
 		tevent_req_oom(req);
 		return tevent_req_post(req, ev);
 	}
-	send_kill(sv);
 	return req;
 }
 

@@ -7,8 +7,10 @@
  * works in a process whose SIGCHLD handler reaps every child. It never waits
  * for a worker that does not die.
  *
- * talloc_free() of a supervisor kills the worker's process group (SIGKILL)
- * and returns at once.
+ * talloc_free() of a supervisor returns at once. It kills the worker's process
+ * group (SIGKILL); only the worker that made the run's directory, and answered
+ * so far, gets SIGTERM, removes the directory and ends by itself, within the
+ * deadline of the call that it is in.
  */
 #ifndef PINGPONG_MEMBER_SUPERVISOR_H
 #define PINGPONG_MEMBER_SUPERVISOR_H
@@ -25,17 +27,22 @@ struct supervisor *supervisor_create(TALLOC_CTX *mem_ctx,
 				     const char *worker, const char *path);
 
 /*
- * Start the worker and have it open the directory.
+ * Start the worker and have it open the directory. A worker that does not
+ * come back from that is killed; none is started where an earlier one is
+ * stuck (core/member/stuck.h).
  *
  * supervisor_start_recv() returns 0 with *info (a new reference to the
  * worker's JSON object), the errno of its open, ETIMEDOUT, ECONNRESET (it
  * ended), EBUSY (there is one), or the errno of the process start.
+ * *why: with ETIMEDOUT, what the worker is doing: a line for a person and
+ * after it, where the kernel tells, its stack; a child of mem_ctx. Else NULL.
  */
 struct tevent_req *supervisor_start_send(TALLOC_CTX *mem_ctx,
 					 struct tevent_context *ev,
 					 struct supervisor *sv,
 					 unsigned timeout_ms);
-int supervisor_start_recv(struct tevent_req *req, json_t **info);
+int supervisor_start_recv(struct tevent_req *req, json_t **info,
+			  TALLOC_CTX *mem_ctx, const char **why);
 
 /* As member_call_send() and member_call_recv(). */
 struct tevent_req *supervisor_call_send(TALLOC_CTX *mem_ctx,
@@ -47,7 +54,8 @@ int supervisor_call_recv(struct tevent_req *req, struct probe_answer *answer);
 
 /*
  * SIGKILL, and wait for the worker's end. Returns 0, or ETIMEDOUT: it is in
- * D state and is left to die; the supervisor can start no other one.
+ * D state, is recorded as stuck (core/member/stuck.h) and left to die; the
+ * supervisor can start no other one.
  */
 struct tevent_req *supervisor_kill_send(TALLOC_CTX *mem_ctx,
 					struct tevent_context *ev,
@@ -58,8 +66,5 @@ int supervisor_kill_recv(struct tevent_req *req);
 /* What the worker is doing now; strings are children of mem_ctx. */
 void supervisor_autopsy(TALLOC_CTX *mem_ctx, const struct supervisor *sv,
 			struct member_autopsy *autopsy);
-
-/* The worker did not die of SIGKILL. */
-bool supervisor_stuck(const struct supervisor *sv);
 
 #endif

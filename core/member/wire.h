@@ -65,6 +65,10 @@ json_t *wire_from_answer(const struct probe_answer *answer);
 int wire_to_request(const json_t *frame, struct probe_request *request);
 int wire_to_answer(const json_t *frame, struct probe_answer *answer);
 
+/* A string as JSON; what is no UTF-8 (a path may be none) has its bytes above
+ * 127 written as \xNN. NULL for want of memory. */
+json_t *wire_text(const char *text);
+
 /* "lock", "open", ... */
 const char *wire_op_name(enum probe_op op);
 

@@ -29,6 +29,9 @@
 
 #define SUPERVISOR STDIN_FILENO
 
+/* For removing the run's directory when nobody waits for it any more */
+#define CLEANUP_MS 10000
+
 static void supervisor_died(int sig)
 {
 	(void)sig;
@@ -80,11 +83,11 @@ static json_t *describe_mount(TALLOC_CTX *mem_ctx, uint64_t mount_id)
 	if (ret != 0) {
 		return json_object();
 	}
-	return json_pack("{ss* ss* ss* ss* si si}",
-			 "mount_line", mount->line,
-			 "fstype", mount->fstype,
-			 "source", mount->source,
-			 "options", join_options(mem_ctx, mount),
+	return json_pack("{so* so* so* so* si si}",
+			 "mount_line", wire_text(mount->line),
+			 "fstype", wire_text(mount->fstype),
+			 "source", wire_text(mount->source),
+			 "options", wire_text(join_options(mem_ctx, mount)),
 			 "major", (int)mount->major,
 			 "minor", (int)mount->minor);
 }
@@ -120,8 +123,8 @@ static json_t *describe(int place)
 		memcpy(&fsid, &sfs.f_fsid, sizeof(fsid));
 	}
 	info = describe_mount(mem_ctx, stx.stx_mnt_id);
-	more = json_pack("{ss* ss ss ss sI sI sI sI sI}",
-			 "resolved", resolved,
+	more = json_pack("{so* ss ss ss sI sI sI sI sI}",
+			 "resolved", wire_text(resolved),
 			 "host", uts.nodename,
 			 "kernel", uts.release,
 			 "boot_id", boot_id,
@@ -222,7 +225,10 @@ int main(int argc, char **argv)
 		ret = serve_one(&worker, timer, buf, &used);
 	} while (ret == 0 || ret == EINTR);
 	if (worker.dir.made) {
-		arm_deadline(timer, 10000);
+		/* its supervisor's end may be told once more */
+		signal(SIGTERM, SIG_IGN);
+		signal(SIGALRM, SIG_IGN);
+		arm_deadline(timer, CLEANUP_MS);
 		probe_worker_do(&worker, &(struct probe_request){
 					.op = PROBE_FINISH }, -1,
 				&(struct probe_answer){});

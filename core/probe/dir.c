@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/probe/dir.h"
+#include "core/probe/process.h"
 #include "core/probe/syscalls.h"
 
 /* entries of one directory that are looked at; more is somebody's attack */
@@ -55,50 +56,21 @@ static unsigned long pid_namespace(void)
 	return ret == 0 ? (unsigned long)st.st_ino : 0;
 }
 
-/* start time of a process in clock ticks after boot; 0: no such process */
-static unsigned long long start_time(long pid)
-{
-	unsigned long long start = 0;
-	char path[64], line[1024];
-	char *p = NULL;
-	FILE *f = NULL;
-	int n;
-
-	snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
-	f = fopen(path, "re");
-	if (f == NULL) {
-		return 0;
-	}
-	p = fgets(line, sizeof(line), f);
-	fclose(f);
-	if (p == NULL) {
-		return 0;
-	}
-	/* the name in parentheses may hold anything */
-	p = strrchr(line, ')');
-	if (p == NULL) {
-		return 0;
-	}
-	n = sscanf(p + 1,
-		   " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s"
-		   " %*s %*s %*s %*s %*s %*s %llu", &start);
-	return n == 1 ? start : 0;
-}
-
 void probe_dir_make_name(char *name, size_t size, unsigned lifetime_s)
 {
+	struct process self = {};
 	uint64_t random = 0;
 	char boot[9];
 	ssize_t n;
 
 	boot_id_short(boot);
+	process_look(getpid(), &self);
 	n = getrandom(&random, sizeof(random), 0);
 	if (n != sizeof(random)) {
 		random = (uint64_t)getpid() ^ (uint64_t)time(NULL);
 	}
 	snprintf(name, size, "%s.%lx.%ld.%llu.%lld.%016llx", boot,
-		 pid_namespace(), (long)getpid(),
-		 start_time((long)getpid()),
+		 pid_namespace(), (long)getpid(), self.start,
 		 (long long)time(NULL) + lifetime_s,
 		 (unsigned long long)random);
 }
@@ -118,6 +90,7 @@ static bool run_owner_parse(const char *name, struct run_owner *owner)
 bool probe_dir_is_stale(const char *name)
 {
 	struct run_owner owner = {};
+	struct process process = {};
 	char boot[9];
 	bool ok;
 
@@ -133,7 +106,8 @@ bool probe_dir_is_stale(const char *name)
 	    owner.pid_ns != pid_namespace()) {
 		return false;
 	}
-	return start_time(owner.pid) != owner.start;
+	ok = process_look((pid_t)owner.pid, &process);
+	return !ok || process.start != owner.start;
 }
 
 static int open_below(int dirfd, const char *name, int flags, int *fd)
