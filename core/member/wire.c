@@ -87,6 +87,7 @@ static const char *const op_names[PROBE_OPS] = {
 	[PROBE_UNMAP] = "unmap",
 	[PROBE_TRUNCATE] = "truncate",
 	[PROBE_STAT] = "stat",
+	[PROBE_END] = "end",
 	[PROBE_LOOKUP] = "lookup",
 	[PROBE_RENAME] = "rename",
 	[PROBE_UNLINK] = "unlink",

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <linux/openat2.h>
+#include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -175,7 +176,6 @@ static int slot_close(struct probe_slot *slot)
 	}
 	ret = syscalls()->close(slot->fd);
 	slot->fd = -1;
-	slot->leased = false;
 	if (ret == -1 && err == 0) {
 		err = errno;
 	}
@@ -433,6 +433,35 @@ static int mapped(const struct probe_slot *slot,
 	return 0;
 }
 
+static sigjmp_buf no_page;
+
+static void sigbus(int sig)
+{
+	(void)sig;
+	siglongjmp(no_page, 1);
+}
+
+/* A page that the file system does not give must not end the worker */
+static int map_access(struct probe_slot *slot, const struct probe_request *req,
+		      struct probe_answer *answer, bool write)
+{
+	uint8_t *p = slot->map + req->start;
+
+	signal(SIGBUS, sigbus);
+	if (sigsetjmp(no_page, 1) != 0) {
+		signal(SIGBUS, SIG_DFL);
+		return EFAULT;
+	}
+	if (write) {
+		fill_pattern(p, req->len, req->value, req->start);
+	} else {
+		compare_pattern(answer, p, req->len, req->value, req->start);
+	}
+	signal(SIGBUS, SIG_DFL);
+	answer->count = req->len;
+	return 0;
+}
+
 static int op_map_write(struct probe_worker *worker,
 			const struct probe_request *req,
 			struct probe_answer *answer)
@@ -444,10 +473,7 @@ static int op_map_write(struct probe_worker *worker,
 	if (ret != 0) {
 		return ret;
 	}
-	fill_pattern(slot->map + req->start, req->len, req->value,
-		     req->start);
-	answer->count = req->len;
-	return 0;
+	return map_access(slot, req, answer, true);
 }
 
 static int op_map_read(struct probe_worker *worker,
@@ -461,10 +487,7 @@ static int op_map_read(struct probe_worker *worker,
 	if (ret != 0) {
 		return ret;
 	}
-	compare_pattern(answer, slot->map + req->start, req->len, req->value,
-			req->start);
-	answer->count = req->len;
-	return 0;
+	return map_access(slot, req, answer, false);
 }
 
 static int op_unmap(struct probe_worker *worker,
@@ -506,6 +529,20 @@ static int op_stat(struct probe_worker *worker,
 		return errno;
 	}
 	memcpy(&answer->fsid, &sfs.f_fsid, sizeof(answer->fsid));
+	return 0;
+}
+
+static int op_end(struct probe_worker *worker,
+		  const struct probe_request *req,
+		  struct probe_answer *answer)
+{
+	off_t end;
+
+	end = syscalls()->lseek(slot_of(worker, req)->fd, 0, SEEK_END);
+	if (end == -1) {
+		return errno;
+	}
+	answer->size = (uint64_t)end;
 	return 0;
 }
 
@@ -631,22 +668,31 @@ static int op_count(struct probe_worker *worker,
 	}
 }
 
+static int leased_fd = -1;
+
+/* As smbd does when it hears of a break: let go, so that the opener goes on */
+static void lease_broken(int sig)
+{
+	int err = errno;
+
+	(void)sig;
+	syscalls()->fcntl_int(leased_fd, F_SETLEASE, F_UNLCK);
+	errno = err;
+}
+
 static int op_lease(struct probe_worker *worker,
 		    const struct probe_request *req,
 		    struct probe_answer *answer)
 {
-	struct probe_slot *slot = slot_of(worker, req);
+	struct sigaction sa = { .sa_handler = lease_broken,
+				.sa_flags = SA_RESTART };
 	int ret;
 
 	(void)answer;
-	/* the notice of a break is of no use: F_GETLEASE tells */
-	signal(SIGIO, SIG_IGN);
-	ret = syscalls()->fcntl_int(slot->fd, F_SETLEASE, req->type);
-	if (ret == -1) {
-		return errno;
-	}
-	slot->leased = req->type != F_UNLCK;
-	return 0;
+	leased_fd = slot_of(worker, req)->fd;
+	sigaction(SIGIO, &sa, NULL);
+	ret = syscalls()->fcntl_int(leased_fd, F_SETLEASE, req->type);
+	return ret == -1 ? errno : 0;
 }
 
 static int op_leased(struct probe_worker *worker,
@@ -659,7 +705,7 @@ static int op_leased(struct probe_worker *worker,
 	if (ret == -1) {
 		return errno;
 	}
-	answer->type = ret;
+	answer->count = ret != F_UNLCK;
 	return 0;
 }
 
@@ -669,6 +715,7 @@ static int op_lock_many(struct probe_worker *worker,
 {
 	struct flock fl = { .l_type = (short)req->type,
 			    .l_whence = SEEK_SET, .l_len = 1 };
+	uint64_t end = ring_now() + (uint64_t)req->patience_ms * 1000000;
 	int ret;
 
 	for (; answer->count < req->count; answer->count++) {
@@ -677,6 +724,10 @@ static int op_lock_many(struct probe_worker *worker,
 					     lock_cmd(req, false), &fl);
 		if (ret == -1) {
 			return errno;
+		}
+		if (ring_now() > end) {
+			answer->count++;
+			return 0;
 		}
 	}
 	return 0;
@@ -815,6 +866,7 @@ static const struct {
 	[PROBE_UNMAP] = { op_unmap, USES_SLOT },
 	[PROBE_TRUNCATE] = { op_truncate, USES_SLOT },
 	[PROBE_STAT] = { op_stat, USES_SLOT },
+	[PROBE_END] = { op_end, USES_SLOT },
 	[PROBE_LOOKUP] = { op_lookup, USES_RUN },
 	[PROBE_RENAME] = { op_rename, USES_RUN },
 	[PROBE_UNLINK] = { op_unlink, USES_RUN },

@@ -15,7 +15,6 @@ struct probe_slot {
 	int fd;			/* -1: free */
 	uint8_t *map;		/* or NULL */
 	size_t map_len;
-	bool leased;
 };
 
 struct probe_worker {

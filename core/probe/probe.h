@@ -30,11 +30,13 @@ enum probe_op {
 	PROBE_WRITE,	/* len bytes of pattern `value` at start */
 	PROBE_READ,	/* len bytes at start, compared with `value` */
 	PROBE_MAP,	/* the first len bytes of the file, shared */
-	PROBE_MAP_WRITE,/* as PROBE_WRITE, through the mapping */
+	PROBE_MAP_WRITE,/* as PROBE_WRITE, through the mapping; EFAULT: no
+			 * page was to be had (SIGBUS) */
 	PROBE_MAP_READ,
 	PROBE_UNMAP,
 	PROBE_TRUNCATE,	/* to size start */
 	PROBE_STAT,	/* of the slot's file */
+	PROBE_END,	/* size: where lseek(SEEK_END) finds the end */
 	PROBE_LOOKUP,	/* fstatat of `name`: size, inode; ENOENT */
 	PROBE_RENAME,	/* `name` to `name2` */
 	PROBE_UNLINK,	/* `name` */
@@ -44,11 +46,12 @@ enum probe_op {
 			 * one write each on an O_APPEND slot */
 	PROBE_COUNT,	/* of records of len bytes in the file: how many
 			 * carry a pattern value .. value + count - 1 */
-	PROBE_LEASE,	/* F_SETLEASE type; F_UNLCK: give it up */
-	PROBE_LEASED,	/* count: 1 when the lease was broken since */
+	PROBE_LEASE,	/* F_SETLEASE type; given up at once when it is
+			 * broken */
+	PROBE_LEASED,	/* count: 1 while the slot's lease is held */
 	PROBE_LOCK_MANY,/* `count` write locks of one byte at start, start +
-			 * 2 ..; answer: count granted, err of the first
-			 * that was not */
+			 * 2 .., for at most patience_ms; answer: count
+			 * granted, err of the first that was not */
 	PROBE_RING,	/* take the ring's start byte (window_ms 0), or make
 			 * turns for window_ms; see below */
 	PROBE_RING_END,	/* let the ring's last byte go */
