@@ -67,6 +67,8 @@ struct check_result {
 #define NEEDS_FLOCK	0x4
 #define NEEDS_IO	0x8
 #define NEEDS_MMAP	0x10
+#define NEEDS_BYTES	0x20	/* neighbouring bytes are locked apart */
+#define NEEDS_COUNT	6
 
 struct run;
 

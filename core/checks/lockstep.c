@@ -19,6 +19,9 @@
 /* CTDB: RecLockLatencyMs (ctdb-tunables(7)) */
 #define SLOW_LIMIT_NS 1000000000ULL
 
+/* After this long a failure is not looked for at further pairs */
+#define ENOUGH_NS 1000000000ULL
+
 /* steps before the wrong one that the evidence tells */
 #define TRAIL_STEPS 8
 
@@ -621,6 +624,14 @@ static const char *default_meaning(const struct step *about,
 	return NULL;
 }
 
+/* neither granted nor refused: what the step would mean does not apply */
+static bool is_odd_error(const struct step *about,
+			 const struct probe_answer *a)
+{
+	return about->req.op == PROBE_LOCK && a->err != 0 &&
+	       a->err != EAGAIN && a->err != EACCES;
+}
+
 /* The answer to a step is not the wanted one */
 static void lockstep_wrong(struct lockstep_state *state,
 			   const struct step *step,
@@ -654,7 +665,8 @@ static void lockstep_wrong(struct lockstep_state *state,
 					 s->evidence.operation, seen);
 		return;
 	}
-	if (means == NULL) {
+	s->broken |= step->breaks;
+	if (means == NULL || is_odd_error(about, a)) {
 		means = default_meaning(about, a);
 	}
 	s->why = talloc_asprintf(
@@ -718,7 +730,8 @@ static void note_lock_time(struct script *s, const struct step *step,
 	if (step->kind == STEP_AWAIT && s->num_waits < SCRIPT_WAITS) {
 		s->wait_ns[s->num_waits++] = waited;
 	}
-	if (step->kind != STEP_CALL || step->req.op != PROBE_LOCK) {
+	if (step->kind != STEP_CALL || step->req.op != PROBE_LOCK ||
+	    step->req.type == F_UNLCK) {
 		return;
 	}
 	run_note_lock(s->run, a->ns);
@@ -1198,6 +1211,7 @@ struct many_state {
 	unsigned running;
 	unsigned finished;
 	bool stop;			/* what is known is enough */
+	uint64_t begin_ns;
 	script_judge_fn judge;
 };
 
@@ -1234,6 +1248,7 @@ static struct tevent_req *many_create(TALLOC_CTX *mem_ctx,
 	state->ev = ev;
 	state->run = run;
 	state->result = result;
+	state->begin_ns = ring_now();
 	state->scripts = talloc_zero_array(state, struct script *,
 					   num_scripts);
 	state->started = talloc_zero_array(state, bool, num_scripts);
@@ -1417,9 +1432,11 @@ static void many_done(struct tevent_req *subreq)
 		state->judge(script, state->result);
 	}
 	result_take(state->result, script);
-	/* a second pair that hangs would only cost time */
+	/* a second pair would only cost time */
 	if (script->outcome == OUTCOME_HUNG ||
-	    script->outcome == OUTCOME_UNSUPPORTED) {
+	    script->outcome == OUTCOME_UNSUPPORTED ||
+	    (script->outcome == OUTCOME_FAIL &&
+	     ring_now() - state->begin_ns > ENOUGH_NS)) {
 		state->stop = true;
 	}
 	TALLOC_FREE(script->answers);

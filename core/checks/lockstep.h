@@ -54,6 +54,8 @@ struct step {
 	unsigned pause_ms;
 	bool setup;		/* not what is tested: when it goes wrong, the
 				 * check is skipped */
+	unsigned breaks;	/* NEEDS_* that are not there when this goes
+				 * wrong */
 	const char *means;	/* what a wrong answer means, one line, or
 				 * NULL; first words of the reason */
 };

@@ -391,6 +391,9 @@ static void ring_errno(struct ringrun *rr, unsigned i,
 					   "%s: %s", what, seen);
 		return;
 	}
+	if (out->outcome != OUTCOME_PASS) {
+		return;
+	}
 	ring_fail(rr, i, what, "done", seen);
 	out->err = a->err;
 	switch (a->err) {
@@ -941,7 +944,7 @@ const struct check check_lock_ring = {
 		  "this evidence. Slow turns are the network's or the lock "
 		  "server's.",
 	.doors = DOOR_AGENT | DOOR_COMMAND,
-	.needs = NEEDS_LOCKS,
+	.needs = NEEDS_LOCKS | NEEDS_BYTES,
 	.send = lock_ring_send,
 	.recv = ringrun_recv,
 };
@@ -961,7 +964,7 @@ const struct check check_io_increment = {
 		  "attribute and entry time-outs of 0, NFS 'noac'), or "
 		  "see the file system's manual for a coherent mode.",
 	.doors = DOOR_COMMAND,
-	.needs = NEEDS_LOCKS | NEEDS_IO,
+	.needs = NEEDS_LOCKS | NEEDS_BYTES | NEEDS_IO,
 	.send = io_increment_send,
 	.recv = ringrun_recv,
 };
@@ -978,7 +981,7 @@ const struct check check_mmap_increment = {
 		  "lie on this file system; better: keep them on a local "
 		  "disk.",
 	.doors = DOOR_COMMAND,
-	.needs = NEEDS_LOCKS | NEEDS_MMAP,
+	.needs = NEEDS_LOCKS | NEEDS_BYTES | NEEDS_MMAP,
 	.send = mmap_increment_send,
 	.recv = ringrun_recv,
 };
@@ -1155,7 +1158,7 @@ const struct check check_rate_alone = {
 	.remedy = "Nothing to do. Compare with an earlier run of the same "
 		  "places.",
 	.doors = DOOR_COMMAND,
-	.needs = NEEDS_LOCKS,
+	.needs = NEEDS_LOCKS | NEEDS_BYTES,
 	.send = rate_alone_send,
 	.recv = ringrun_recv,
 };
@@ -1171,7 +1174,7 @@ const struct check check_rate_together = {
 		  "node. A deep drop with passing checks: see lock.ring for "
 		  "the time of a turn.",
 	.doors = DOOR_COMMAND,
-	.needs = NEEDS_LOCKS,
+	.needs = NEEDS_LOCKS | NEEDS_BYTES,
 	.send = rate_together_send,
 	.recv = ringrun_recv,
 };
@@ -1185,7 +1188,7 @@ const struct check check_rate_recovery = {
 	.remedy = "A rate that stays low although nobody else is there: the "
 		  "lock server still asks nodes that have gone.",
 	.doors = DOOR_COMMAND,
-	.needs = NEEDS_LOCKS,
+	.needs = NEEDS_LOCKS | NEEDS_BYTES,
 	.send = rate_recovery_send,
 	.recv = ringrun_recv,
 };

@@ -40,10 +40,10 @@ struct run {
 	uint64_t random;
 	uint64_t names;
 	char dir_name[PROBE_NAME_MAX];
-	unsigned broken;		/* NEEDS_* */
-	const char *broken_by;
-	enum outcome broken_how;
-	uint64_t lock_ns;
+	unsigned broken;		/* NEEDS_*, and for each bit: */
+	const char *broken_by[NEEDS_COUNT];
+	enum outcome broken_how[NEEDS_COUNT];
+	uint64_t lock_sum_ns, locks;	/* not made to wait */
 	double rates[2];
 };
 
@@ -108,9 +108,15 @@ uint64_t run_random(struct run *run)
 void run_set_broken(struct run *run, unsigned needs, const char *check,
 		    enum outcome outcome)
 {
+	unsigned i;
+
+	for (i = 0; i < NEEDS_COUNT; i++) {
+		if ((needs & ~run->broken & 1u << i) != 0) {
+			run->broken_by[i] = check;
+			run->broken_how[i] = outcome;
+		}
+	}
 	run->broken |= needs;
-	run->broken_by = check;
-	run->broken_how = outcome;
 }
 
 bool run_broken(const struct run *run, unsigned needs)
@@ -120,14 +126,13 @@ bool run_broken(const struct run *run, unsigned needs)
 
 void run_note_lock(struct run *run, uint64_t ns)
 {
-	if (run->lock_ns == 0 || ns < run->lock_ns) {
-		run->lock_ns = ns;
-	}
+	run->lock_sum_ns += ns;
+	run->locks++;
 }
 
 uint64_t run_lock_ns(const struct run *run)
 {
-	return run->lock_ns > 0 ? run->lock_ns : 1;
+	return run->locks > 0 ? run->lock_sum_ns / run->locks + 1 : 1;
 }
 
 double *run_rates(struct run *run)
@@ -137,7 +142,7 @@ double *run_rates(struct run *run)
 
 bool run_slow(const struct run *run)
 {
-	return run->lock_ns > SLOW_LOCK_NS;
+	return run_lock_ns(run) > SLOW_LOCK_NS;
 }
 
 /* ---- killing and starting anew ------------------------------------------ */
@@ -855,11 +860,13 @@ static const char *run_obstacle(struct run *run, const struct check *check,
 				member_info(run->members[i])->name);
 		}
 	}
-	if ((check->needs & run->broken) != 0) {
-		return talloc_asprintf(mem_ctx,
-				       "needs what %s found to be %s",
-				       run->broken_by,
-				       outcome_name(run->broken_how));
+	for (i = 0; i < NEEDS_COUNT; i++) {
+		if ((check->needs & run->broken & 1u << i) == 0) {
+			continue;
+		}
+		return talloc_asprintf(mem_ctx, "%s of %s says why not",
+				       outcome_name(run->broken_how[i]),
+				       run->broken_by[i]);
 	}
 	if (run_left_ms(run) == 0) {
 		return talloc_strdup(mem_ctx, "no time was left");

@@ -115,7 +115,7 @@ bool run_broken(const struct run *run, unsigned needs);
 /* Note how long a lock call took that nobody made wait. */
 void run_note_lock(struct run *run, uint64_t ns);
 
-/* The shortest such time (ns, at least 1): what locks cost here */
+/* The mean of such times (ns, at least 1): what a lock costs here */
 uint64_t run_lock_ns(const struct run *run);
 
 /* Turns a second of the ring alone [0] and together [1] as far as a check of
