@@ -97,6 +97,7 @@ struct handle {
 
 /* A descriptor in the event loop. */
 struct source {
+	LIST_ENTRY(source) entry;
 	int fd;
 	void (*ready)(struct source *source);
 	void *data;
@@ -115,6 +116,7 @@ struct member {
 	char *path;		/* mount point, in the mounter's namespace */
 	pid_t joiner;		/* process that mounted it; 0: this one */
 	dev_t dev;		/* of the mount */
+	char proc[48];		/* where its processes have their numbers */
 	struct source *device;	/* /dev/fuse */
 	struct source *joined;	/* socket of the joiner, NULL if none */
 	struct fuse_session *session;
@@ -147,6 +149,8 @@ void timer_remove(struct timer *timer);
 /* Runs until loop_stop() is called. */
 int loop_run(void);
 void loop_stop(void);
+/* Nothing is to be waited for any more. */
+void loop_free(void);
 
 /* member.c */
 
@@ -184,7 +188,8 @@ void session_ready(struct source *source);
 /* Answer what faults hold back and no active fault holds any more. */
 void session_release_parked(struct member *member);
 /* System call (number, first two arguments) that pid is in, or -1. */
-int caller_syscall(pid_t pid, unsigned long args[2]);
+int caller_syscall(const struct member *member, pid_t pid,
+		   unsigned long args[2]);
 
 /* ops.c */
 

@@ -309,6 +309,12 @@ static void hook_ids(struct fault *fault, struct event *ev)
 	ev->st->st_ino ^= salt << 40;
 }
 
+static void hook_source(struct fault *fault, struct event *ev)
+{
+	(void)fault;
+	ev->other_source = true;
+}
+
 static void hook_slow(struct fault *fault, struct event *ev)
 {
 	double rate = param_number(fault, "rate", 0);
@@ -457,6 +463,10 @@ static const struct fault_type types[] = {
 	  "a lock is seen by its own member only", hook_local },
 	{ "noop-locks", "F2", AT_LOCK, AT_LOCK, OP_ALL_LOCK, "",
 	  "a lock call succeeds and does nothing", hook_nothing },
+	{ "kernel-locks", "F1", AT_MOUNT, AT_MOUNT, OP_ANY, "",
+	  "lock calls stay in the kernel of their node, as on a FUSE file "
+	  "system without lock operations; set before mounting",
+	  hook_nothing },
 	{ "error", "F3", AT_REQUEST, AT_REQUEST, OP_LOCK, "errno ",
 	  "a call fails: errno=NAME (ENOLCK)", hook_error },
 	{ "hang", "F4", AT_REQUEST, AT_REQUEST, OP_LOCK, "killable resume ",
@@ -516,6 +526,9 @@ static const struct fault_type types[] = {
 	{ "ids", "F15", AT_ATTR, AT_ATTR, OP_ANY, "ino ",
 	  "st_ino differs from the others': ino=member, or with each open: "
 	  "ino=open", hook_ids },
+	{ "source", "F15", AT_MOUNT, AT_MOUNT, OP_ANY, "",
+	  "the mount source differs: NAME-MEMBER; set before mounting",
+	  hook_source },
 	{ "getlk-lies", "F16", AT_GETLK, AT_GETLK, OP_ANY, "how ",
 	  "F_GETLK: how=blind (never a lock), own (one's own as another's), "
 	  "range, type", hook_getlk },
@@ -1057,7 +1070,7 @@ static bool filters_match(const struct fault *fault, struct event *ev)
 	/* only where it matters: it takes a look at the caller */
 	if (ev->family == FAMILY_POSIX &&
 	    (fault->families & FAMILY_POSIX) != FAMILY_POSIX) {
-		ev->family = lock_family(ev->family, ev->pid);
+		ev->family = lock_family(ev->family, ev->member, ev->pid);
 	}
 	return (ev->family & fault->families) != 0;
 }

@@ -61,6 +61,7 @@ enum fault_point {
 	AT_SEE_SIZE = 1u << 12,	/* of a member: others' sizes: stale */
 	AT_SEE_NAME = 1u << 13,	/* of a member: others' names: stale */
 	AT_LEASE = 1u << 14,	/* another's lease: nothing (not broken) */
+	AT_MOUNT = 1u << 16,	/* other_source, nothing (no lock calls) */
 	AT_GRANT = 1u << 15,	/* to a waiter: delay_us (not yet) */
 };
 
@@ -98,6 +99,7 @@ struct event {
 	bool until_reopen;
 	int64_t stale_from, stale_to;
 	bool at_offset;
+	bool other_source;
 };
 
 /* Parse "NAME[:KEY=VALUE,...]" and make it active; *why is static. */

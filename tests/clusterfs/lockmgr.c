@@ -19,7 +19,8 @@ static LIST_HEAD(, waiter) all_waiters = LIST_HEAD_INITIALIZER(all_waiters);
 
 static void wake(struct file *file);
 
-unsigned int lock_family(unsigned int family, pid_t pid)
+unsigned int lock_family(unsigned int family, const struct member *member,
+			 pid_t pid)
 {
 	unsigned long args[2];
 	int nr;
@@ -27,7 +28,7 @@ unsigned int lock_family(unsigned int family, pid_t pid)
 	if (family != FAMILY_POSIX) {
 		return family;
 	}
-	nr = caller_syscall(pid, args);
+	nr = caller_syscall(member, pid, args);
 	if (nr != SYS_fcntl) {
 		return family;
 	}
@@ -126,6 +127,21 @@ static bool adjacent(const struct lock *a, const struct lock *b)
 	return true;
 }
 
+static void expiry(void *data);
+
+static struct timer *expiry_timer;
+static uint64_t expiry_when;
+
+static void expiry_at(uint64_t when)
+{
+	if (expiry_timer != NULL && expiry_when <= when) {
+		return;
+	}
+	timer_remove(expiry_timer);
+	expiry_when = when;
+	expiry_timer = timer_add(when, expiry, NULL);
+}
+
 static void expiry(void *data)
 {
 	struct file *file = NULL;
@@ -133,6 +149,7 @@ static void expiry(void *data)
 	uint64_t now = now_us();
 
 	(void)data;
+	expiry_timer = NULL;
 	for (file = LIST_FIRST(&all_files); file != NULL; file = next_file) {
 		struct lock *lock = NULL;
 		struct lock *next = NULL;
@@ -141,7 +158,12 @@ static void expiry(void *data)
 		for (lock = TAILQ_FIRST(&file->locks); lock != NULL;
 		     lock = next) {
 			next = TAILQ_NEXT(lock, entry);
-			if (lock->expires != 0 && lock->expires <= now) {
+			if (lock->expires == 0) {
+				continue;
+			}
+			if (lock->expires > now) {
+				expiry_at(lock->expires);
+			} else {
 				lock_free(lock);
 			}
 		}
@@ -157,7 +179,7 @@ static void lock_expires_in(struct lock *lock, uint64_t us)
 		return;
 	}
 	lock->expires = now_us() + us;
-	timer_add(lock->expires, expiry, NULL);
+	expiry_at(lock->expires);
 }
 
 /* Put the range into the owner's locks: replace, split, merge. */
@@ -256,7 +278,7 @@ static bool deadlock(const struct lock *wanted)
 	if (!circle) {
 		return false;
 	}
-	family = lock_family(wanted->family, wanted->pid);
+	family = lock_family(wanted->family, wanted->member, wanted->pid);
 	return family != FAMILY_OFD;
 }
 

@@ -72,6 +72,7 @@ void lock_drop_ghosts(void);
 /* Somebody else holds a lock on the file, or waits for one. */
 bool lock_contended(const struct file *file, const struct member *member);
 /* Tell process and OFD locks apart, by the caller's system call. */
-unsigned int lock_family(unsigned int family, pid_t pid);
+unsigned int lock_family(unsigned int family, const struct member *member,
+			 pid_t pid);
 
 #endif /* CLUSTERFS_LOCKMGR_H */

@@ -10,6 +10,7 @@ static int epoll_fd = -1;
 static int timer_fd = -1;
 static bool stopped;
 static LIST_HEAD(, timer) timers = LIST_HEAD_INITIALIZER(timers);
+static LIST_HEAD(, source) sources = LIST_HEAD_INITIALIZER(sources);
 
 /* removed while events for them may still be in the batch */
 #define BATCH 32
@@ -75,6 +76,7 @@ struct source *source_add(int fd, void (*ready)(struct source *source),
 		free(source);
 		return NULL;
 	}
+	LIST_INSERT_HEAD(&sources, source, entry);
 	return source;
 }
 
@@ -82,7 +84,7 @@ void source_remove(struct source *source)
 {
 	epoll_ctl(epoll_fd, EPOLL_CTL_DEL, source->fd, NULL);
 	close(source->fd);
-	source->fd = -1;
+	LIST_REMOVE(source, entry);
 	source->ready = NULL;
 
 	if (num_dead == sizeof(graveyard) / sizeof(graveyard[0])) {
@@ -215,4 +217,15 @@ int loop_run(void)
 void loop_stop(void)
 {
 	stopped = true;
+}
+
+void loop_free(void)
+{
+	while (!LIST_EMPTY(&sources)) {
+		source_remove(LIST_FIRST(&sources));
+		bury_sources();
+	}
+	while (!LIST_EMPTY(&timers)) {
+		timer_remove(LIST_FIRST(&timers));
+	}
 }

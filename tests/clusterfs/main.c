@@ -113,18 +113,26 @@ static void signalled(struct source *source)
 	loop_stop();
 }
 
-static int mount_member(const char *path, const char *source)
+static int mount_member(const char *path, int index, const char *source)
 {
 	struct member *member = NULL;
+	struct member as = { .index = index };
+	struct event ev = { .member = &as, .last = INT64_MAX };
+	char other[PATH_MAX];
 	dev_t dev = 0;
 	int fd = -1;
 	int ret;
 
+	faults_run(AT_MOUNT, &ev);
+	if (ev.other_source) {
+		snprintf(other, sizeof(other), "%s-%d", source, index);
+		source = other;
+	}
 	ret = mount_fuse(path, source, &fd, &dev);
 	if (ret != 0) {
 		return ret;
 	}
-	ret = member_add(path, dev, -1, fd, -1, 0, &member);
+	ret = member_add(path, dev, index, fd, -1, 0, &member);
 	if (ret != 0) {
 		umount2(path, MNT_DETACH);
 	}
@@ -135,6 +143,7 @@ static int serve(const char *backing, char **mounts, const char *source,
 		 const char *server, const sigset_t *signals)
 {
 	struct rlimit limit = {};
+	int i;
 	int fd;
 	int ret;
 
@@ -157,11 +166,11 @@ static int serve(const char *backing, char **mounts, const char *source,
 	}
 	source_add(fd, signalled, NULL);
 
-	for (; *mounts != NULL; mounts++) {
-		ret = mount_member(*mounts, source);
+	for (i = 0; mounts[i] != NULL; i++) {
+		ret = mount_member(mounts[i], i, source);
 		if (ret != 0) {
-			fprintf(stderr, "clusterfs: \"%s\" (%s)\n", *mounts,
-				strerror(ret));
+			fprintf(stderr, "clusterfs: \"%s\" (%s)\n",
+				mounts[i], strerror(ret));
 			members_remove_all();
 			return EXIT_FAILURE;
 		}
@@ -178,6 +187,7 @@ static int serve(const char *backing, char **mounts, const char *source,
 	ready();
 	ret = loop_run();
 	members_remove_all();
+	loop_free();
 	if (server != NULL) {
 		unlink(server);
 	}

@@ -84,6 +84,27 @@ static int free_index(void)
 	return -1;
 }
 
+/* The kernel numbers a mount's callers as its mounter sees them. */
+static void find_proc(struct member *member)
+{
+	struct stat ours = {};
+	struct stat theirs = {};
+	char path[48];
+	int ret;
+
+	snprintf(member->proc, sizeof(member->proc), "/proc");
+	snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)member->joiner);
+	ret = stat(path, &theirs);
+	if (ret == -1) {
+		return;
+	}
+	ret = stat("/proc/self/ns/pid", &ours);
+	if (ret == 0 && theirs.st_ino != ours.st_ino) {
+		snprintf(member->proc, sizeof(member->proc),
+			 "/proc/%d/root/proc", (int)member->joiner);
+	}
+}
+
 /* The joiner never says another word: this is its end. */
 static void joiner_gone(struct source *source)
 {
@@ -113,6 +134,7 @@ int member_add(const char *path, dev_t dev, int index, int fuse_fd,
 	member->index = index;
 	member->joiner = joiner;
 	member->dev = dev;
+	find_proc(member);
 	LIST_INIT(&member->inodes);
 	LIST_INIT(&member->handles);
 	LIST_INIT(&member->parked);

@@ -29,9 +29,27 @@ static void reply_call(fuse_req_t req, int ret)
 	fuse_reply_err(req, ret == -1 ? errno : 0);
 }
 
+static unsigned int lock_capability(struct member *member,
+				    unsigned int family, unsigned int cap)
+{
+	struct event ev = {
+		.member = member,
+		.family = family,
+		.last = INT64_MAX,
+	};
+
+	faults_run(AT_MOUNT, &ev);
+	return ev.nothing ? cap : 0;
+}
+
 static void op_init(void *data, struct fuse_conn_info *conn)
 {
-	(void)data;
+	struct member *member = data;
+
+	conn->want &= ~lock_capability(member, FAMILY_POSIX,
+				       FUSE_CAP_POSIX_LOCKS);
+	conn->want &= ~lock_capability(member, FAMILY_FLOCK,
+				       FUSE_CAP_FLOCK_LOCKS);
 	conn->want &= ~(FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_READDIRPLUS |
 			FUSE_CAP_READDIRPLUS_AUTO);
 	conn->max_write = 1 << 20;
@@ -575,9 +593,9 @@ static void op_write(fuse_req_t req, fuse_ino_t id, const char *data,
 }
 
 /* Why does the caller close? PF_EXITING and PF_SIGNALED tell. */
-static enum drop_cause close_cause(pid_t pid)
+static enum drop_cause close_cause(const struct member *member, pid_t pid)
 {
-	char path[64];
+	char path[96];
 	char text[512];
 	unsigned long flags = 0;
 	char *p = NULL;
@@ -587,7 +605,7 @@ static enum drop_cause close_cause(pid_t pid)
 	if (!faults_any()) {
 		return DROP_CLOSE;
 	}
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	snprintf(path, sizeof(path), "%s/%d/stat", member->proc, (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd == -1) {
 		return DROP_CLOSE;
@@ -617,7 +635,7 @@ static void op_flush(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
 	struct handle *handle = handle_from_fh(fi->fh);
 
 	(void)id;
-	handle->last_close = close_cause(current.pid);
+	handle->last_close = close_cause(req_member(req), current.pid);
 	lock_drop_owner(handle, fi->lock_owner, handle->last_close);
 	fuse_reply_err(req, current.error);
 }

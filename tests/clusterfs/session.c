@@ -271,13 +271,14 @@ static void interrupt(struct member *member, uint64_t unique)
 	parked_free(parked);
 }
 
-int caller_syscall(pid_t pid, unsigned long args[2])
+int caller_syscall(const struct member *member, pid_t pid,
+		   unsigned long args[2])
 {
-	char path[64];
+	char path[96];
 	char text[256];
 	int tries;
 
-	snprintf(path, sizeof(path), "/proc/%d/syscall", (int)pid);
+	snprintf(path, sizeof(path), "%s/%d/syscall", member->proc, (int)pid);
 
 	/* right after its request the caller may not be asleep yet */
 	for (tries = 0; tries < 100; tries++) {
@@ -317,7 +318,7 @@ static enum op stat_op(struct inode *inode, pid_t pid)
 	if (!faults_want(OP_STAT)) {
 		return OP_STAT;
 	}
-	nr = caller_syscall(pid, args);
+	nr = caller_syscall(inode->member, pid, args);
 	switch (nr) {
 	case SYS_open:
 	case SYS_openat:

@@ -764,6 +764,52 @@ static enum verdict foreign_unlock(void)
 	return GOOD;
 }
 
+/* Random calls of three owners, against one byte of state for each byte. */
+static enum verdict model(void)
+{
+	enum { BYTES = 40, CALLS = 4000 };
+	static const short types[] = { F_RDLCK, F_WRLCK, F_UNLCK };
+	struct actor *actors[] = { &a, &a2, &b };
+	short held[3][BYTES];
+	unsigned int random = 1;
+	int i;
+	int j;
+	int k;
+
+	for (i = 0; i < 3; i++) {
+		for (j = 0; j < BYTES; j++) {
+			held[i][j] = F_UNLCK;
+		}
+	}
+	for (i = 0; i < CALLS; i++) {
+		int who = rand_r(&random) % 3;
+		short type = types[rand_r(&random) % 3];
+		int start = rand_r(&random) % BYTES;
+		int len = 1 + rand_r(&random) % (BYTES - start);
+		int want = 0;
+		int ret;
+
+		for (j = start; j < start + len && type != F_UNLCK; j++) {
+			for (k = 0; k < 3; k++) {
+				if (k != who && held[k][j] != F_UNLCK &&
+				    (type == F_WRLCK ||
+				     held[k][j] == F_WRLCK)) {
+					want = EAGAIN;
+				}
+			}
+		}
+		ret = lock(actors[who], F_SETLK, type, start, len);
+		if (ret != want) {
+			return bad(i, "call %d: %s instead of %s", i,
+				   strerror(ret), strerror(want));
+		}
+		for (j = start; j < start + len && ret == 0; j++) {
+			held[who][j] = type;
+		}
+	}
+	return GOOD;
+}
+
 /* One lock every now and then fails. */
 static enum verdict hundred_locks(void)
 {
@@ -1403,6 +1449,7 @@ static const struct healthy_case healthy_cases[] = {
 	{ "single bytes", single_bytes },
 	{ "shared, upgrade, downgrade", shared },
 	{ "split range", split },
+	{ "random ranges against a model", model },
 	{ "getlk of another's lock", getlk_other },
 	{ "getlk of one's own lock", getlk_own },
 	{ "handoff", handoff },
@@ -1694,6 +1741,74 @@ static enum verdict bad_faults(void)
 	return GOOD;
 }
 
+static bool source_at(const char *path, const char *source)
+{
+	FILE *f = fopen("/proc/self/mounts", "re");
+	char line[1024];
+	char want[400];
+	bool found = false;
+
+	snprintf(want, sizeof(want), "%s %s ", source, path);
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
+		found = found || strncmp(line, want, strlen(want)) == 0;
+	}
+	if (f != NULL) {
+		fclose(f);
+	}
+	return found;
+}
+
+static void start_server(const char *name, const char *first,
+			 const char *second);
+static void stop_server(void);
+
+/* Another file system, bad from its mounting on. */
+static enum verdict from_the_start(void)
+{
+	char old_node[NODES][200];
+	char old_control[100];
+	pid_t old_server = server;
+	enum verdict v;
+	bool sources;
+	int ret;
+
+	memcpy(old_node, node, sizeof(node));
+	memcpy(old_control, control_path, sizeof(control_path));
+	start_server("start", "kernel-locks:family=posix",
+		     "source:member=1");
+	sources = source_at(node[0], "clusterfs") &&
+		  source_at(node[1], "clusterfs-1");
+	curtain();
+	actor_start(&a, 0);
+	actor_start(&a2, 0);
+	actor_start(&b, 0);
+	actor_start(&c, 0);
+	v = set_the_stage();
+	if (v == GOOD) {
+		v = exclusion_on_one_node();
+	}
+	if (v == GOOD) {
+		v = flock_exclusion();
+	}
+	ret = wlock(&c, 0, 1);
+	if (v == GOOD && ret != 0) {
+		v = bad(0, "the kernel sees another node's lock");
+	}
+	if (v == GOOD && !sources) {
+		v = bad(0, "mount sources");
+	}
+	curtain();
+	stop_server();
+	actor_start(&a, 0);
+	actor_start(&a2, 0);
+	actor_start(&b, 0);
+	actor_start(&c, 0);
+	server = old_server;
+	memcpy(node, old_node, sizeof(node));
+	memcpy(control_path, old_control, sizeof(control_path));
+	return v;
+}
+
 /* The last one: the mount does not come back. */
 static enum verdict gone(void)
 {
@@ -1717,20 +1832,22 @@ static const struct healthy_case other_cases[] = {
 	{ "a fault for a time", for_a_time },
 	{ "the same seed, the same faults", same_seed },
 	{ "bad commands are refused", bad_faults },
+	{ "bad from the start", from_the_start },
 	{ "gone", gone },
 };
 
-static void start_server(void)
+static void start_server(const char *name, const char *first,
+			 const char *second)
 {
 	char backing[220];
 	int fd = -1;
 	int i;
 
-	snprintf(backing, sizeof(backing), "%s/backing", dir);
-	snprintf(control_path, sizeof(control_path), "%s/control", dir);
+	snprintf(backing, sizeof(backing), "%s/%s", dir, name);
 	mkdir(backing, 0755);
+	snprintf(control_path, sizeof(control_path), "%s/%s.ctl", dir, name);
 	for (i = 0; i < NODES; i++) {
-		snprintf(node[i], sizeof(node[i]), "%s/node%d", dir, i);
+		snprintf(node[i], sizeof(node[i]), "%s/%s%d", dir, name, i);
 		mkdir(node[i], 0755);
 	}
 	server = fork();
@@ -1739,7 +1856,8 @@ static void start_server(void)
 	}
 	if (server == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGTERM);
-		execl(program, "clusterfs", "--server", control_path, backing,
+		execl(program, "clusterfs", "--server", control_path,
+		      "--fault", first, "--fault", second, backing,
 		      node[0], node[1], node[2], (char *)NULL);
 		_exit(1);
 	}
@@ -1751,6 +1869,16 @@ static void start_server(void)
 		give_up("the server does not start");
 	}
 	close(fd);
+}
+
+static void stop_server(void)
+{
+	int status = 0;
+
+	kill(server, SIGTERM);
+	waitpid(server, &status, 0);
+	result(WIFEXITED(status) && WEXITSTATUS(status) == 0,
+	       "the server ends cleanly", "it does not");
 }
 
 static bool asked_for(const char *name, int argc, char **argv)
@@ -1768,7 +1896,6 @@ static bool asked_for(const char *name, int argc, char **argv)
 int main(int argc, char **argv)
 {
 	size_t i;
-	int status = 0;
 
 	if (argc < 3 || strlen(argv[2]) > 80) {
 		fprintf(stderr, "usage: selftest CLUSTERFS DIRECTORY "
@@ -1778,7 +1905,9 @@ int main(int argc, char **argv)
 	program = argv[1];
 	dir = argv[2];
 	signal(SIGPIPE, SIG_IGN);
-	start_server();
+	/* two faults that never come to pass */
+	start_server("node", "slow:member=63", "slow:member=63");
+	control("fault clear");
 
 	for (i = 0; i < sizeof(healthy_cases) / sizeof(healthy_cases[0]);
 	     i++) {
@@ -1798,10 +1927,7 @@ int main(int argc, char **argv)
 		}
 	}
 
-	kill(server, SIGTERM);
-	waitpid(server, &status, 0);
-	result(WIFEXITED(status) && WEXITSTATUS(status) == 0,
-	       "the server ends cleanly", "it does not");
+	stop_server();
 	printf("%d passed, %d failed, 0 skipped\n", passed, failed);
 	return failed == 0 ? 0 : 1;
 }
