@@ -18,7 +18,7 @@ top = '.'
 Configure.autoconfig = True
 
 # libpingpong is a static library: who links it names what it stands on, too
-CORE = 'pingpong TALLOC TEVENT JANSSON'
+CORE = 'pingpong TALLOC TEVENT JANSSON M'
 
 EVENTS_DIR = '${CTDB_DATADIR}/events/legacy'
 OPTIONS_DIR = '${SYSCONFDIR}/ctdb/events/legacy'
@@ -62,6 +62,7 @@ def configure(conf):
     env.MANDIR = env.PREFIX + '/share/man'
     env.DOCDIR = env.PREFIX + '/share/doc/pingpong'
 
+    library(conf, 'm', 'math.h')
     library(conf, 'talloc', 'talloc.h')
     library(conf, 'tevent', 'talloc.h tevent.h')
     library(conf, 'jansson', 'jansson.h')
@@ -193,14 +194,14 @@ def build_core(bld):
     bld.stlib(target='pingpong', includes='.', cflags=['-fPIC'],
               source=sources(bld, 'core/*/*.c',
                              ['core/member/worker_main.c']))
+    # beside the command, which looks for it there before it is installed
+    program(bld, 'cli/pingpong-worker', 'core/member/worker_main.c', CORE,
+            install_path='${LIBEXECDIR}')
 
 
 def build_commands(bld):
     if missing(bld, 'cli/main.c'):
         return
-    program(bld, 'cli/pingpong-worker', 'core/member/worker_main.c', CORE,
-            install_path='${LIBEXECDIR}')
-
     use = CORE + ' POPT'
     if bld.env.WITH_CTDB:
         use = 'ctdb-events ' + use + ' GNUTLS'
