@@ -93,6 +93,13 @@ uint64_t ring_hist_percentile(const uint64_t *hist, double share)
 	return hist_upper_edge(RING_HIST_BUCKETS - 1);
 }
 
+static int fail(struct ring *ring, const char *call, int err)
+{
+	ring->failed = call;
+
+	return err;
+}
+
 static bool stopped(const struct ring *ring)
 {
 	return ring->stop != NULL && *ring->stop != 0;
@@ -291,10 +298,9 @@ static int do_io(const struct syscall_table *sys, struct ring *ring,
 	int ret = 0;
 
 	if (ring->io & RING_READ) {
-		ring->failed = "read";
 		ret = read_counter(sys, ring, byte, &value);
 		if (ret != 0) {
-			return ret;
+			return fail(ring, "read", ret);
 		}
 		if (ring->turns >= ring->nlocks) {
 			*changed = take_increment(ring, byte, value,
@@ -304,10 +310,9 @@ static int do_io(const struct syscall_table *sys, struct ring *ring,
 	}
 
 	if (ring->io & RING_WRITE) {
-		ring->failed = "write";
 		ret = write_counter(sys, ring, byte, ring->seen[byte] + 1);
 		if (ret != 0) {
-			return ret;
+			return fail(ring, "write", ret);
 		}
 	}
 
@@ -329,47 +334,45 @@ static bool arguments_ok(const struct ring *ring)
 int ring_begin(struct ring *ring)
 {
 	const struct syscall_table *sys = syscalls();
+	bool ok = false;
 	int ret = 0;
 
-	ring->failed = "arguments";
-	if (!arguments_ok(ring)) {
-		return EINVAL;
+	ring->failed = NULL;
+	ok = arguments_ok(ring);
+	if (!ok) {
+		return fail(ring, "arguments", EINVAL);
 	}
 
 	ring->position = ring->start;
 
 	if (ring->io & RING_RW) {
-		ring->failed = "memory";
 		ring->seen = calloc(ring->nlocks, sizeof(*ring->seen));
 		if (ring->seen == NULL) {
-			return ENOMEM;
+			return fail(ring, "memory", ENOMEM);
 		}
 	}
 
 	if ((ring->io & RING_RW) && (ring->io & RING_MAPPED)) {
 		void *map = NULL;
 
-		ring->failed = "map";
 		map = sys->mmap(NULL, ring->nlocks * ring->width,
 				PROT_READ | PROT_WRITE, MAP_SHARED,
 				ring->fd, 0);
 		if (map == MAP_FAILED) {
-			return errno;
+			return fail(ring, "map", errno);
 		}
 		ring->map = map;
 	}
 
-	ring->failed = "lock";
 	do {
 		ret = set_lock(sys, ring, F_WRLCK, ring->start);
 	} while (ret == EINTR && !stopped(ring));
 	if (ret != 0) {
-		return ret;
+		return fail(ring, "lock", ret);
 	}
 	ring->holding = true;
 	ledger_enter(ring, ring->start);
 
-	ring->failed = NULL;
 	return 0;
 }
 
@@ -398,10 +401,9 @@ static int finish_turn(const struct syscall_table *sys, struct ring *ring,
 	int ret = 0;
 
 	if (ring->getlk) {
-		ring->failed = "getlk";
 		ret = check_lock(sys, ring, byte);
 		if (ret != 0) {
-			return ret;
+			return fail(ring, "getlk", ret);
 		}
 	}
 
@@ -410,10 +412,10 @@ static int finish_turn(const struct syscall_table *sys, struct ring *ring,
 		return ret;
 	}
 
-	ring->failed = "unlock";
 	ledger_leave(ring, byte);
+	ret = unlock_byte(sys, ring, byte);
 
-	return unlock_byte(sys, ring, byte);
+	return ret == 0 ? 0 : fail(ring, "unlock", ret);
 }
 
 int ring_run(struct ring *ring, uint64_t deadline_ns)
@@ -424,6 +426,7 @@ int ring_run(struct ring *ring, uint64_t deadline_ns)
 	uint64_t now = 0;
 	bool changed = false;
 
+	ring->failed = NULL;
 	if (ring->hist != NULL) {
 		ring->granted_ns = ring_now();
 	}
@@ -432,13 +435,12 @@ int ring_run(struct ring *ring, uint64_t deadline_ns)
 		uint64_t next = byte + 1 < ring->nlocks ? byte + 1 : 0;
 		int ret = 0;
 
-		ring->failed = "lock";
 		ret = wait_for_lock(sys, ring, next, deadline_ns);
 		if (ret == EINTR) {
 			break;
 		}
 		if (ret != 0) {
-			return ret;
+			return fail(ring, "lock", ret);
 		}
 		ring->holding_next = true;
 		ledger_enter(ring, next);
@@ -468,7 +470,6 @@ int ring_run(struct ring *ring, uint64_t deadline_ns)
 		}
 	}
 
-	ring->failed = NULL;
 	return 0;
 }
 
@@ -509,13 +510,12 @@ int ring_end(struct ring *ring)
 	free(ring->seen);
 	ring->seen = NULL;
 
-	if (errno_here != 0 || errno_next != 0) {
-		ring->failed = "unlock";
-		return errno_here != 0 ? errno_here : errno_next;
+	if (errno_here != 0) {
+		return fail(ring, "unlock", errno_here);
 	}
-	if (unmap_errno != 0) {
-		ring->failed = "map";
+	if (errno_next != 0) {
+		return fail(ring, "unlock", errno_next);
 	}
 
-	return unmap_errno;
+	return unmap_errno == 0 ? 0 : fail(ring, "map", unmap_errno);
 }
