@@ -166,6 +166,14 @@ struct tevent_req *singles_send(TALLOC_CTX *mem_ctx,
 /* Take over what came of a script into a check's result, if it is worse */
 void result_take(struct check_result *result, const struct script *script);
 
+/* Why a call had no answer, by run_call_recv()'s errno other than ETIMEDOUT,
+ * one line */
+const char *silence_text(TALLOC_CTX *mem_ctx, int err, const char *member);
+
+/* Lock calls cost so much that a check makes the fewest that prove anything,
+ * with one pair */
+bool script_lean(const struct run *run);
+
 /* "0 (/mnt/a)" */
 const char *run_member_name(TALLOC_CTX *mem_ctx, const struct run *run,
 			    unsigned number);

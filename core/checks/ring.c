@@ -26,8 +26,11 @@
 #include "core/member/channel.h"
 #include "core/probe/ring.h"
 
-/* One slice; long against a hand-over, short against a run's time */
+/* One slice; long against a hand-over, short against a run's time. Where
+ * locks are slow it is as long as each member needs for some turns, since
+ * waiting calls are interrupted at its end */
 #define SLICE_MS 60
+#define SLICE_TURNS 4
 
 /* After this long beyond a slice's end whoever is frozen lets go, so that a
  * waiter that no signal reaches gets its lock */
@@ -35,6 +38,7 @@
 
 /* No turn at all in this time although a byte is free: not slow, but stuck */
 #define STUCK_MS 3000
+#define STUCK_SLICES 3
 
 struct ringrun {
 	/* set by the check */
@@ -81,6 +85,7 @@ struct ringrun_state {
 	bool *sent;		/* asked in this phase */
 	uint64_t slice_begin_ns;
 	unsigned slices;
+	unsigned slice_ms;
 	uint64_t open_until_ns;
 	struct tevent_req *timer;
 	bool late;		/* somebody could not be frozen */
@@ -95,6 +100,18 @@ static void ring_phase_begin(struct tevent_req *req, enum ring_phase phase);
 static void ring_answered(struct tevent_req *subreq);
 static void ring_freeze_late(struct tevent_req *subreq);
 static void ring_open_again(struct tevent_req *subreq);
+
+static unsigned slice_ms(const struct ringrun *rr)
+{
+	uint64_t need = run_lock_ns(rr->run) * rr->num * SLICE_TURNS /
+			1000000;
+	unsigned most = run_left_ms(rr->run) / 2;
+
+	if (need < SLICE_MS) {
+		return SLICE_MS;
+	}
+	return need < most ? (unsigned)need : most;
+}
 
 static unsigned ring_nlocks(const struct ringrun *rr)
 {
@@ -193,7 +210,8 @@ static void ring_request(const struct ringrun_state *state, unsigned i,
 		request->io = rr->io;
 		request->members = rr->num;
 		request->member = i;
-		request->window_ms = phase == PHASE_SLICE ? SLICE_MS : 0;
+		request->window_ms = phase == PHASE_SLICE ? state->slice_ms
+							   : 0;
 		break;
 	case PHASE_RELEASE:
 	case PHASE_END:
@@ -232,7 +250,7 @@ static void ring_ask(struct tevent_req *req, unsigned i)
 			       &request,
 			       state->phase == PHASE_BEGIN ? state->ledger_fd
 							   : -1,
-			       run_op_ms(rr->run) + SLICE_MS);
+			       run_op_ms(rr->run) + state->slice_ms);
 	if (tevent_req_nomem(link, req) || tevent_req_nomem(subreq, req)) {
 		return;
 	}
@@ -290,7 +308,9 @@ static void ring_phase_begin(struct tevent_req *req, enum ring_phase phase)
 	case PHASE_SLICE:
 		memset(state->answered, 0, rr->num * sizeof(bool));
 		state->slice_begin_ns = ring_now();
-		ring_sleep(req, SLICE_MS + FREEZE_GRACE_MS, ring_freeze_late);
+		state->slice_ms = slice_ms(rr);
+		ring_sleep(req, state->slice_ms + FREEZE_GRACE_MS,
+			   ring_freeze_late);
 		break;
 	default:
 		break;
@@ -439,10 +459,7 @@ static void ring_silent(struct ringrun *rr, unsigned i,
 		return;
 	}
 	out->outcome = OUTCOME_SKIPPED;
-	out->why = talloc_asprintf(
-		out, err == EAGAIN
-		? "could not tell: member %s got no processor in time"
-		: "member %s was lost", out->evidence.member);
+	out->why = silence_text(out, err, out->evidence.member);
 }
 
 /* ---- judging a slice --------------------------------------------------------- */
@@ -520,17 +537,23 @@ static void judge_slice(struct ringrun_state *state)
 	}
 }
 
+static bool is_stuck(const struct ringrun_state *state)
+{
+	return state->rr->turns == 0 && state->slices >= STUCK_SLICES &&
+	       state->rr->ns >= STUCK_MS * 1000000ULL;
+}
+
 static bool slices_enough(const struct ringrun_state *state)
 {
 	const struct ringrun *rr = state->rr;
 	uint64_t elapsed_ms = rr->ns / 1000000;
 
 	if (rr->out->outcome != OUTCOME_PASS || state->late ||
-	    run_left_ms(rr->run) < 4 * SLICE_MS) {
+	    run_left_ms(rr->run) < 4 * slice_ms(rr)) {
 		return true;
 	}
 	if (rr->turns == 0) {
-		return elapsed_ms >= STUCK_MS;
+		return is_stuck(state);
 	}
 	return rr->turns >= rr->enough || elapsed_ms >= rr->max_ms;
 }
@@ -567,9 +590,16 @@ static void ring_take(struct ringrun_state *state, unsigned i, int ret,
 	}
 }
 
-static void judge_progress(struct ringrun *rr)
+static void judge_progress(const struct ringrun_state *state)
 {
+	struct ringrun *rr = state->rr;
+
 	if (rr->turns > 0 || rr->out->outcome != OUTCOME_PASS) {
+		return;
+	}
+	if (!is_stuck(state)) {
+		rr->out->outcome = OUTCOME_SKIPPED;
+		rr->out->why = "there was no time for a single turn";
 		return;
 	}
 	ring_fail(rr, 0, "F_SETLKW F_WRLCK",
@@ -615,7 +645,7 @@ static void ring_slice_over(struct tevent_req *req)
 		ring_phase_begin(req, PHASE_SLICE);
 		return;
 	}
-	judge_progress(state->rr);
+	judge_progress(state);
 	judge_increments(state->rr);
 	ring_phase_begin(req, PHASE_END);
 }
@@ -1019,6 +1049,12 @@ static struct tevent_req *rate_send(TALLOC_CTX *mem_ctx,
 	}
 	nums = talloc_array(state, unsigned, 3);
 	if (tevent_req_nomem(nums, req)) {
+		return tevent_req_post(req, ev);
+	}
+	if (script_lean(run)) {
+		result->outcome = OUTCOME_SKIPPED;
+		result->why = "too few turns a second: see lock.ring";
+		tevent_req_done(req);
 		return tevent_req_post(req, ev);
 	}
 	nums[0] = nums[2] = 1;

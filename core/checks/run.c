@@ -77,11 +77,20 @@ unsigned run_left_ms(const struct run *run)
 	return now < run->end_ms ? (unsigned)(run->end_ms - now) : 0;
 }
 
+/* what an operation must be given before its silence is called a hang */
+static unsigned run_full_op_ms(const struct run *run)
+{
+	unsigned half = run->options.timeout_ms / 2;
+
+	return half < OP_MAX_MS ? half : OP_MAX_MS;
+}
+
 unsigned run_op_ms(const struct run *run)
 {
 	unsigned left = run_left_ms(run);
+	unsigned full = run_full_op_ms(run);
 
-	return left < OP_MAX_MS ? left : OP_MAX_MS;
+	return left < full ? left : full;
 }
 
 unsigned run_thorough_ms(const struct run *run)
@@ -142,7 +151,7 @@ double *run_rates(struct run *run)
 
 bool run_slow(const struct run *run)
 {
-	return run_lock_ns(run) > SLOW_LOCK_NS;
+	return run->locks == 0 || run_lock_ns(run) > SLOW_LOCK_NS;
 }
 
 /* ---- killing and starting anew ------------------------------------------ */
@@ -238,6 +247,7 @@ struct run_call_state {
 	struct run *run;
 	unsigned member;
 	struct probe_answer answer;
+	bool full_time;			/* its silence would be a hang */
 	struct member_autopsy autopsy;
 	int err;
 	const char *told;
@@ -263,6 +273,7 @@ struct tevent_req *run_call_send(TALLOC_CTX *mem_ctx,
 	state->ev = ev;
 	state->run = run;
 	state->member = member;
+	state->full_time = timeout_ms >= run_full_op_ms(run);
 	subreq = member_call_send(state, ev, run->members[member], request,
 				  fd, timeout_ms);
 	if (tevent_req_nomem(subreq, req)) {
@@ -313,7 +324,8 @@ static void run_call_examined(struct tevent_req *subreq)
 		tevent_req_error(req, ECONNRESET);
 		return;
 	}
-	state->err = autopsy->blocked ? ETIMEDOUT : EAGAIN;
+	state->err = !autopsy->blocked ? EAGAIN :
+		     state->full_time ? ETIMEDOUT : ETIME;
 	state->told = talloc_asprintf(
 		state, "worker in state %c, system call %s, wchan %s%s%s",
 		autopsy->state, autopsy->syscall, autopsy->wchan,

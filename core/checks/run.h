@@ -69,8 +69,8 @@ enum run_level run_level(const struct run *run);
 /* ms left of the run's time */
 unsigned run_left_ms(const struct run *run);
 
-/* ms that one operation may take: what is left, at most CTDB's 5 s in which a
- * lock must be refused or granted */
+/* ms that one operation may take: CTDB's 5 s in which a lock must be refused
+ * or granted, at most half of the run's time and what is left of it */
 unsigned run_op_ms(const struct run *run);
 
 /* A file name of this run that nobody has used or looked up yet. */
@@ -89,8 +89,8 @@ unsigned run_thorough_ms(const struct run *run);
  *
  * run_call_recv() returns 0 with *answer; else the call has no answer:
  * ETIMEDOUT: it hung; EAGAIN: the worker got no processor in that time, which
- * says nothing about the file system; ECONNRESET: the worker or its host is
- * gone. *autopsy (a child of mem_ctx, or NULL) is what a person is told of it.
+ * says nothing about the file system; ETIME: the run's time was over before
+ * one could call it a hang; ECONNRESET: the worker or its host is gone. *autopsy (a child of mem_ctx, or NULL) is what a person is told of it.
  */
 struct tevent_req *run_call_send(TALLOC_CTX *mem_ctx,
 				 struct tevent_context *ev, struct run *run,
@@ -122,7 +122,8 @@ uint64_t run_lock_ns(const struct run *run);
  * this run has measured them, else 0; the checks rate.* share them. */
 double *run_rates(struct run *run);
 
-/* Lock calls are so slow that members had better not queue for them */
+/* Lock calls are so slow that members had better not queue for them, or it
+ * is not known yet how slow they are */
 bool run_slow(const struct run *run);
 
 #endif
