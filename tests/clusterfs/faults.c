@@ -858,10 +858,11 @@ static void settle(void)
 {
 	struct member *member = NULL;
 	struct fault *fault = NULL;
+	uint64_t now = now_us();
 	unsigned int at = 0;
 
 	LIST_FOREACH(fault, &active, entry) {
-		if (fault->ends > now_us()) {
+		if (fault->ends > now) {
 			at |= fault->type->at;
 		}
 	}
@@ -926,7 +927,8 @@ int fault_add(const char *text, unsigned int *id, const char **why)
 
 	fault->begins += now;
 	fault->ends = fault->ends == 0 ? NEVER : fault->begins + fault->ends;
-	fault->random = fault->random * 0x9e3779b97f4a7c15 + 0x2545f4914f6cdd1d;
+	fault->random = fault->random * 0x9e3779b97f4a7c15 +
+			0x2545f4914f6cdd1d;
 	fault->id = ++last_id;
 	if (fault->ends != NEVER) {
 		fault->timer = timer_add(fault->ends, fault_over, fault);
@@ -1141,8 +1143,12 @@ static bool is_hit(struct fault *fault, enum fault_point point,
 	if (fault->matched <= fault->after || fault->hits >= fault->count) {
 		return false;
 	}
-	if (fault->probability < 1 && draw(fault) >= fault->probability) {
-		return false;
+	if (fault->probability < 1) {
+		double x = draw(fault);
+
+		if (x >= fault->probability) {
+			return false;
+		}
 	}
 	fault->hits += 1;
 	return true;

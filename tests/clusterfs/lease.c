@@ -84,9 +84,10 @@ static bool is_breaker(pid_t pid)
 static struct member *member_by_dev(unsigned int major, unsigned int minor)
 {
 	struct member *member = NULL;
+	dev_t dev = makedev(major, minor);
 
 	LIST_FOREACH(member, &members, entry) {
-		if (member->dev == makedev(major, minor)) {
+		if (member->dev == dev) {
 			return member;
 		}
 	}

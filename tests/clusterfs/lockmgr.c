@@ -41,15 +41,16 @@ unsigned int lock_family(unsigned int family, const struct member *member,
 	return FAMILY_PROCESS;
 }
 
-static bool is_flock(const struct lock *lock)
+/* fcntl and OFD locks are one kind, flock is the other. */
+static bool same_kind(const struct lock *a, const struct lock *b)
 {
-	return lock->family == FAMILY_FLOCK;
+	return (a->family == FAMILY_FLOCK) == (b->family == FAMILY_FLOCK);
 }
 
 static bool same_owner(const struct lock *a, const struct lock *b)
 {
 	return a->member == b->member && a->owner == b->owner &&
-	       !a->ghost && !b->ghost && is_flock(a) == is_flock(b);
+	       !a->ghost && !b->ghost && same_kind(a, b);
 }
 
 static bool overlap(const struct lock *a, const struct lock *b)
@@ -67,14 +68,11 @@ static bool visible(const struct lock *lock, const struct lock *to)
 
 static bool in_the_way(const struct lock *held, const struct lock *wanted)
 {
-	if (is_flock(held) != is_flock(wanted) ||
-	    same_owner(held, wanted) || !overlap(held, wanted)) {
-		return false;
-	}
 	if (held->type == F_RDLCK && wanted->type == F_RDLCK) {
 		return false;
 	}
-	return visible(held, wanted);
+	return same_kind(held, wanted) && overlap(held, wanted) &&
+	       !same_owner(held, wanted) && visible(held, wanted);
 }
 
 static struct lock *first_in_the_way(const struct lock *wanted)
@@ -271,7 +269,7 @@ static bool deadlock(const struct lock *wanted)
 	unsigned int family;
 	bool circle;
 
-	if (is_flock(wanted)) {
+	if (wanted->family == FAMILY_FLOCK) {
 		return false;
 	}
 	circle = waits_in_a_circle(wanted, wanted, ++visit);
@@ -449,7 +447,7 @@ static void flock_give_up(const struct lock *wanted)
 {
 	struct lock *held = NULL;
 
-	if (!is_flock(wanted)) {
+	if (wanted->family != FAMILY_FLOCK) {
 		return;
 	}
 	TAILQ_FOREACH(held, &wanted->file->locks, entry) {
@@ -470,10 +468,10 @@ static void unlock_everybody(const struct lock *wanted)
 
 	for (held = TAILQ_FIRST(&wanted->file->locks); held != NULL;
 	     held = next) {
-		bool hit = overlap(held, wanted);
+		bool hit = same_kind(held, wanted) && overlap(held, wanted);
 
 		next = TAILQ_NEXT(held, entry);
-		if (hit && is_flock(held) == is_flock(wanted)) {
+		if (hit) {
 			lock_free(held);
 		}
 	}
@@ -651,7 +649,7 @@ void lock_drop_owner(struct handle *handle, uint64_t owner,
 			mine = true;
 		}
 		if (mine && lock->member == inode->member &&
-		    !is_flock(lock)) {
+		    lock->family != FAMILY_FLOCK) {
 			lock->family = FAMILY_PROCESS;
 			drop(lock, cause);
 		}
@@ -668,7 +666,7 @@ void lock_drop_handle(struct handle *handle, enum drop_cause cause)
 	for (lock = TAILQ_FIRST(&file->locks); lock != NULL; lock = next) {
 		next = TAILQ_NEXT(lock, entry);
 		if (lock->handle == handle) {
-			if (!is_flock(lock)) {
+			if (lock->family != FAMILY_FLOCK) {
 				lock->family = FAMILY_OFD;
 			}
 			drop(lock, cause);

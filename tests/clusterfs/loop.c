@@ -166,10 +166,11 @@ static void fire_timers(void)
 
 	while (true) {
 		struct timer *timer = LIST_FIRST(&timers);
+		uint64_t now = now_us();
 		void (*fire)(void *data) = NULL;
 		void *data = NULL;
 
-		if (timer == NULL || timer->when > now_us()) {
+		if (timer == NULL || timer->when > now) {
 			break;
 		}
 		fire = timer->fire;

@@ -598,11 +598,13 @@ static enum drop_cause close_cause(const struct member *member, pid_t pid)
 	char path[96];
 	char text[512];
 	unsigned long flags = 0;
+	bool asked;
 	char *p = NULL;
 	ssize_t n;
 	int fd;
 
-	if (!faults_any()) {
+	asked = faults_any();
+	if (!asked) {
 		return DROP_CLOSE;
 	}
 	snprintf(path, sizeof(path), "%s/%d/stat", member->proc, (int)pid);

@@ -197,6 +197,7 @@ void session_release_parked(struct member *member)
 	for (parked = LIST_FIRST(&member->parked); parked != NULL;
 	     parked = next) {
 		bool active;
+		bool must;
 
 		next = LIST_NEXT(parked, entry);
 		if (parked->fault_id == 0) {
@@ -206,7 +207,8 @@ void session_release_parked(struct member *member)
 		if (active) {
 			continue;
 		}
-		if (parked->resume || must_be_processed(parked->in->opcode)) {
+		must = must_be_processed(parked->in->opcode);
+		if (parked->resume || must) {
 			parked_resume(parked);
 			continue;
 		}
@@ -249,6 +251,7 @@ static void interrupt(struct member *member, uint64_t unique)
 {
 	struct parked *parked = NULL;
 	bool found;
+	bool must;
 
 	found = lock_interrupt(member, unique) ||
 		lease_interrupt(member, unique);
@@ -263,7 +266,8 @@ static void interrupt(struct member *member, uint64_t unique)
 	if (parked == NULL || !parked->interruptible) {
 		return;
 	}
-	if (must_be_processed(parked->in->opcode)) {
+	must = must_be_processed(parked->in->opcode);
+	if (must) {
 		parked_resume(parked);
 		return;
 	}
@@ -310,12 +314,14 @@ int caller_syscall(const struct member *member, pid_t pid,
 static enum op stat_op(struct inode *inode, pid_t pid)
 {
 	unsigned long args[2];
+	bool wanted;
 	int nr;
 
 	if (inode->file->mode == S_IFDIR) {
 		return OP_STATDIR;
 	}
-	if (!faults_want(OP_STAT)) {
+	wanted = faults_want(OP_STAT);
+	if (!wanted) {
 		return OP_STAT;
 	}
 	nr = caller_syscall(inode->member, pid, args);
@@ -473,6 +479,8 @@ static void arrived(struct member *member, struct fuse_in_header *in,
 	const struct fuse_interrupt_in *interrupt_in = (void *)(in + 1);
 	const struct fuse_init_in *init_in = (void *)(in + 1);
 	struct event ev = {};
+	bool any;
+	bool must;
 
 	switch (in->opcode) {
 	case FUSE_INIT:
@@ -497,7 +505,8 @@ static void arrived(struct member *member, struct fuse_in_header *in,
 		return;
 	}
 
-	if (!faults_any()) {
+	any = faults_any();
+	if (!any) {
 		process(member, in, size);
 		return;
 	}
@@ -507,7 +516,8 @@ static void arrived(struct member *member, struct fuse_in_header *in,
 		park(member, in, size, &ev);
 		return;
 	}
-	if (ev.error != 0 && !must_be_processed(in->opcode)) {
+	must = must_be_processed(in->opcode);
+	if (ev.error != 0 && !must) {
 		answer(member, in->unique, ev.error);
 		return;
 	}

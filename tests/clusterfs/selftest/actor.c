@@ -99,7 +99,12 @@ static void do_lock(const struct call *call, struct answer *answer)
 static void perform(const struct call *call, struct answer *answer)
 {
 	int fd = fds[call->slot];
+	volatile unsigned char *byte = NULL;
 	struct itimerval it = {};
+
+	if (maps[call->slot] != NULL) {
+		byte = maps[call->slot] + call->a;
+	}
 
 	errno = 0;
 	switch (call->act) {
@@ -136,12 +141,10 @@ static void perform(const struct call *call, struct answer *answer)
 		answer->ret = maps[call->slot] == MAP_FAILED ? -1 : 0;
 		break;
 	case ACT_STORE:
-		*(volatile unsigned char *)(maps[call->slot] + call->a) =
-			call->b;
+		*byte = call->b;
 		break;
 	case ACT_LOAD:
-		answer->ret =
-			*(volatile unsigned char *)(maps[call->slot] + call->a);
+		answer->ret = *byte;
 		break;
 	case ACT_STAT:
 	case ACT_FSTAT:

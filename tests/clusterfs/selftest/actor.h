@@ -18,7 +18,7 @@
 enum act {
 	ACT_OPEN,		/* a: flags; path; the slot gets it */
 	ACT_CLOSE,
-	ACT_LOCK,		/* a: fcntl command, b: type, c: start, d: len */
+	ACT_LOCK,		/* a: command, b: type, c: start, d: len */
 	ACT_GETLK,		/* the same; v: type, start, len, pid */
 	ACT_FLOCK,		/* a: operation */
 	ACT_READ,		/* a: offset, b: size; v: last byte */
@@ -36,7 +36,7 @@ enum act {
 	ACT_UNLINK,		/* path */
 	ACT_MKDIR,		/* path */
 	ACT_RMDIR,		/* path */
-	ACT_LIST,		/* path of a directory; name; ret: 1 if there */
+	ACT_LIST,		/* path of a directory; name; ret: 1 if so */
 	ACT_ALARM,		/* a: ms; a signal that interrupts */
 };
 

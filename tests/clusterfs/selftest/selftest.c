@@ -959,6 +959,7 @@ static enum verdict size_seen_by_b(void)
 
 static enum verdict append(void)
 {
+	int64_t size;
 	int i;
 
 	CHECK(open_at(&a, 0, 0, O_RDWR | O_APPEND).ret != -1 &&
@@ -967,8 +968,10 @@ static enum verdict append(void)
 		CHECK(write_at(&a, 0, 10, 'a') && write_at(&b, 0, 10, 'b'),
 		      "write");
 	}
-	MUST(size_seen(&c) == 200,
-	     size_seen(&c), "size %lld instead of 200", (long long)size_seen(&c));
+	size = size_seen(&c);
+	if (size != 200) {
+		return bad(size, "size %lld instead of 200", (long long)size);
+	}
 	for (i = 0; i < 20; i++) {
 		CHECK(byte_at(&c, i * 10 + 5) == (i % 2 ? 'b' : 'a'),
 		      "record %d", i);
@@ -1173,6 +1176,7 @@ static enum verdict lease_broken(void)
 static enum verdict hangs_at(struct call call)
 {
 	struct answer answer;
+	unsigned long num_hits;
 	bool done;
 	char state;
 	int i;
@@ -1183,7 +1187,8 @@ static enum verdict hangs_at(struct call call)
 		CHECK(answer.ret != -1, "%s", strerror(answer.err));
 		return GOOD;
 	}
-	if (hits() == 0) {
+	num_hits = hits();
+	if (num_hits == 0) {
 		/* just slow: wait for it */
 		done = act_end(&a, PATIENCE, &answer);
 		CHECK(done && answer.ret != -1, "no answer");
@@ -1399,6 +1404,7 @@ static enum verdict node_goes(int sig)
 	char path[210];
 	pid_t joiner;
 	int ret;
+	int held;
 	bool freed;
 
 	snprintf(path, sizeof(path), "%s/joined", dir);
@@ -1408,7 +1414,8 @@ static enum verdict node_goes(int sig)
 	snprintf(call.path, sizeof(call.path), "%s/%s", path, file);
 	answer = act(&d, call);
 	ret = answer.ret == -1 ? answer.err : wlock(&d, 0, 1);
-	if (ret != 0 || wlock(&b, 0, 1) != EAGAIN) {
+	held = wlock(&b, 0, 1);
+	if (ret != 0 || held != EAGAIN) {
 		actor_kill(&d);
 		kill(joiner, SIGTERM);
 		waitpid(joiner, NULL, 0);
@@ -1717,9 +1724,9 @@ static enum verdict same_seed(void)
 	for (i = 0; i < 2; i++) {
 		control("fault add error:probability=.3,seed=42");
 		for (j = 0; j < 30; j++) {
-			if (wlock(&a, 0, 1) != 0) {
-				num[i] |= 1 << j;
-			}
+			int ret = wlock(&a, 0, 1);
+
+			num[i] |= (ret != 0) << j;
 		}
 		control("fault clear");
 	}
@@ -1896,11 +1903,17 @@ static bool asked_for(const char *name, int argc, char **argv)
 int main(int argc, char **argv)
 {
 	size_t i;
+	bool ok;
 
-	if (argc < 3 || strlen(argv[2]) > 80) {
+	if (argc < 3) {
 		fprintf(stderr, "usage: selftest CLUSTERFS DIRECTORY "
 			"[CASE...]\n");
 		return 1;
+	}
+	i = strlen(argv[2]);
+	if (i > 80) {
+		errno = ENAMETOOLONG;
+		give_up(argv[2]);
 	}
 	program = argv[1];
 	dir = argv[2];
@@ -1911,17 +1924,20 @@ int main(int argc, char **argv)
 
 	for (i = 0; i < sizeof(healthy_cases) / sizeof(healthy_cases[0]);
 	     i++) {
-		if (asked_for(healthy_cases[i].name, argc, argv)) {
+		ok = asked_for(healthy_cases[i].name, argc, argv);
+		if (ok) {
 			run_healthy(&healthy_cases[i]);
 		}
 	}
 	for (i = 0; i < sizeof(fault_cases) / sizeof(fault_cases[0]); i++) {
-		if (asked_for(fault_cases[i].fault, argc, argv)) {
+		ok = asked_for(fault_cases[i].fault, argc, argv);
+		if (ok) {
 			run_fault(&fault_cases[i]);
 		}
 	}
 	for (i = 0; i < sizeof(other_cases) / sizeof(other_cases[0]); i++) {
-		if (asked_for(other_cases[i].name, argc, argv)) {
+		ok = asked_for(other_cases[i].name, argc, argv);
+		if (ok) {
 			run_healthy(&other_cases[i]);
 			control("fault clear");
 		}
