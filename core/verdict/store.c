@@ -850,8 +850,8 @@ static char *tidy(TALLOC_CTX *mem_ctx, const char *path)
 			*to++ = *path;
 		}
 	}
-	if (to == tidied) {
-		*to++ = '/';
+	if (to == tidied && tidied[0] == '/') {
+		to++;
 	}
 	*to = '\0';
 	return tidied;
