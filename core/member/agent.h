@@ -11,7 +11,13 @@
  *   {"id":N,"autopsy":true}                -> {"id":N,"err":0,"autopsy":{}}
  *
  * err is an errno of the supervisor's (core/member/supervisor.h); ENOTSUP: no
- * such question. The worker ends when the channel does.
+ * such question; EPROTO: not as above; EINVAL: no such time; EACCES: a place
+ * that may not be asked for; EBUSY: a place has been given already, or another
+ * question is under way, to which only "kill" and "autopsy" may come. A start
+ * that ends with ETIMEDOUT has "why" instead of "info": lines for a person.
+ *
+ * The worker ends when the channel does; so does the session when a line is
+ * no frame or its answers are not read.
  */
 #ifndef PINGPONG_MEMBER_AGENT_H
 #define PINGPONG_MEMBER_AGENT_H
