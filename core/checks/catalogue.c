@@ -4,21 +4,22 @@
 #include "core/checks/catalogue.h"
 
 /*
- * The cheap and telling ones first; what may cost a worker (lock.cancel: a
+ * First what CTDB's cluster lock depends on, then the rest by what depends on
+ * it, so that a run that is short of time has told the most; what may cost a worker (lock.cancel: a
  * waiter that SIGKILL does not end) last.
  */
 const struct check *const check_catalogue[] = {
 	&check_lock_supported,
 	&check_lock_exclusion,
-	&check_lock_shared,
-	&check_lock_getlk,
 	&check_lock_handoff,
 	&check_lock_release,
+	&check_lock_ring,
+	&check_lock_shared,
+	&check_lock_getlk,
+	&check_lock_ofd,
 	&check_lock_range64,
 	&check_lock_many,
-	&check_lock_ofd,
 	&check_lock_flock,
-	&check_lock_ring,
 	&check_io_increment,
 	&check_mmap_increment,
 	&check_rate_alone,

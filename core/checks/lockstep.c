@@ -20,7 +20,7 @@
 #define SLOW_LIMIT_NS 1000000000ULL
 
 /* From here on a check makes as few lock calls as it can */
-#define LEAN_LOCK_NS 500000000ULL
+#define LEAN_LOCK_NS 100000000ULL
 
 /* After this long a failure is not looked for at further pairs */
 #define ENOUGH_NS 1000000000ULL
