@@ -22,6 +22,7 @@ CORE = 'pingpong TALLOC TEVENT JANSSON M'
 
 EVENTS_DIR = '${CTDB_DATADIR}/events/legacy'
 OPTIONS_DIR = '${SYSCONFDIR}/ctdb/events/legacy'
+VFS_SOURCE = 'vfs_pingpong/vfs_pingpong.c'
 XSLT_OPTIONS = ' '.join([
     '--nonet',
     '--param man.output.quietly 1',
@@ -200,13 +201,8 @@ def build_core(bld):
 
 
 def build_commands(bld):
-    if missing(bld, 'cli/main.c'):
-        return
-    use = CORE + ' POPT'
-    if bld.env.WITH_CTDB:
-        use = 'ctdb-events ' + use + ' GNUTLS'
-    program(bld, 'cli/pingpong', sources(bld, 'cli/*.c'), use,
-            install_path='${BINDIR}')
+    program(bld, 'cli/pingpong', sources(bld, 'cli/*.c'),
+            ctdb_events(bld) + CORE + ' POPT', install_path='${BINDIR}')
 
     # the other door of the same program
     bld(rule=link_beside, source='cli/pingpong', target='cli/ping_pong')
@@ -222,26 +218,35 @@ def link_beside(task):
     os.symlink(task.inputs[0].name, path)
 
 
+def ctdb_events(bld):
+    """What it takes to link the code of ctdb-events, where it is built."""
+    if not bld.env.WITH_CTDB or not events_sources(bld):
+        return ''
+    return 'ctdb-events GNUTLS '
+
+
+def events_sources(bld):
+    return sources(bld, 'ctdb-events/*.c', ['ctdb-events/smbconf_main.c'])
+
+
 def build_ctdb_events(bld):
-    if missing(bld, 'ctdb-events'):
-        return
-    if bld.env.WITH_CTDB:
+    if ctdb_events(bld):
         # a library, so that unit tests can link it too
         bld.stlib(target='ctdb-events', includes='.',
-                  source=sources(bld, 'ctdb-events/*.c',
-                                 ['ctdb-events/smbconf_main.c']))
-        bld.install_files(EVENTS_DIR, 'ctdb-events/00.pingpong.script',
-                          chmod=Utils.O755)
+                  source=events_sources(bld))
+    script = 'ctdb-events/00.pingpong.script'
+    if bld.env.WITH_CTDB and not missing(bld, script):
+        bld.install_files(EVENTS_DIR, script, chmod=Utils.O755)
         bld.install_files(OPTIONS_DIR, 'ctdb-events/00.pingpong.options')
-    if bld.env.WITH_SMBCONF:
-        program(bld, 'ctdb-events/pingpong-smbconf',
-                'ctdb-events/smbconf_main.c', 'SMBCONF TALLOC JANSSON',
-                install_path='${LIBEXECDIR}')
+    smbconf = 'ctdb-events/smbconf_main.c'
+    if bld.env.WITH_SMBCONF and not missing(bld, smbconf):
+        program(bld, 'ctdb-events/pingpong-smbconf', smbconf,
+                'SMBCONF TALLOC JANSSON', install_path='${LIBEXECDIR}')
 
 
 def build_module(bld):
     """Linked with nothing of Samba's: check_module says why."""
-    if not bld.env.WITH_VFS or missing(bld, 'vfs_pingpong'):
+    if not bld.env.WITH_VFS or missing(bld, VFS_SOURCE):
         return
     module = bld.shlib(
         features='samba_module', target='vfs_pingpong/pingpong',
@@ -307,12 +312,10 @@ def surround_module(self):
 
 def build_tests(bld):
     if bld.env.LIB_CMOCKA:
-        use = CORE + ' CMOCKA'
-        if bld.env.WITH_CTDB:
-            use = 'ctdb-events ' + use + ' GNUTLS'
         for source in sources(bld, 'tests/unit/test_*.c'):
-            program(bld, target(source), [source], use, install_path=None)
-    if bld.env.LIB_FUSE3 and not missing(bld, 'tests/clusterfs'):
+            program(bld, target(source), [source],
+                    ctdb_events(bld) + CORE + ' CMOCKA', install_path=None)
+    if bld.env.LIB_FUSE3:
         program(bld, 'tests/clusterfs/clusterfs',
                 sources(bld, 'tests/clusterfs/*.c'), 'FUSE3',
                 install_path=None)
