@@ -195,7 +195,9 @@ static void run_kill_killed(struct tevent_req *subreq)
 	struct run_kill_state *state = tevent_req_data(
 		req, struct run_kill_state);
 	struct run *run = state->run;
-	struct probe_request begin = { .op = PROBE_BEGIN };
+	struct probe_request begin = {
+		.op = PROBE_BEGIN, .keeper = state->member == 0,
+	};
 	int ret;
 
 	ret = member_kill_recv(subreq);
@@ -653,7 +655,8 @@ static int run_prepared(struct tevent_req *req, struct tevent_req *subreq,
 static void run_make(struct tevent_req *req)
 {
 	struct run_state *state = tevent_req_data(req, struct run_state);
-	struct probe_request begin = { .op = PROBE_BEGIN, .make = true };
+	struct probe_request begin = { .op = PROBE_BEGIN, .make = true,
+				       .keeper = true };
 
 	strcpy(begin.name, state->run->dir_name);
 	run_call_member(req, 0, &begin, run_made);

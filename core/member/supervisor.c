@@ -40,7 +40,7 @@ struct supervisor {
 	struct channel *channel;	/* NULL: none */
 	bool opened;			/* mount is known */
 	struct stuck_mount mount;
-	bool maker;			/* it made the run's directory */
+	bool keeper;			/* of the run's directory */
 	bool silent;			/* a call got no answer in time */
 	bool stuck;
 	struct kill_state *killing;	/* or NULL */
@@ -88,7 +88,7 @@ static void forget_process(struct supervisor *sv)
 		sv->pidfd = -1;
 	}
 	sv->pid = 0;
-	sv->maker = false;
+	sv->keeper = false;
 	sv->silent = false;
 }
 
@@ -103,7 +103,7 @@ static void send_kill(const struct supervisor *sv)
 
 static int supervisor_destructor(struct supervisor *sv)
 {
-	bool may_clean = sv->maker && !sv->silent && sv->killing == NULL;
+	bool may_clean = sv->keeper && !sv->silent && sv->killing == NULL;
 
 	if (sv->killing != NULL) {
 		sv->killing->sv = NULL;
@@ -436,9 +436,9 @@ struct tevent_req *supervisor_call_send(TALLOC_CTX *mem_ctx,
 		tevent_req_error(req, ECONNRESET);
 		return tevent_req_post(req, ev);
 	}
-	if (request->op == PROBE_BEGIN && request->make) {
+	if (request->op == PROBE_BEGIN && request->keeper) {
 		/* even if its answer does not come */
-		sv->maker = true;
+		sv->keeper = true;
 	}
 	timed.deadline_ms = timeout_ms + WORKER_GRACE_MS;
 	subreq = channel_ask_send(state, ev, sv->channel,
@@ -467,7 +467,7 @@ static void call_done(struct tevent_req *subreq)
 		return;
 	}
 	if (state->op == PROBE_FINISH) {
-		state->sv->maker = false;
+		state->sv->keeper = false;
 	}
 	tevent_req_done(req);
 }

@@ -8,8 +8,8 @@
  * for a worker that does not die.
  *
  * talloc_free() of a supervisor returns at once. It kills the worker's process
- * group (SIGKILL); only the worker that made the run's directory, and answered
- * so far, gets SIGTERM, removes the directory and ends by itself, within the
+ * group (SIGKILL); only the keeper of the run's directory, if it has answered so
+ * far, gets SIGTERM, removes the directory and ends by itself, within the
  * deadline of the call that it is in.
  */
 #ifndef PINGPONG_MEMBER_SUPERVISOR_H

@@ -46,7 +46,8 @@ struct field {
 static const struct field request_fields[] = {
 	REQ(FIELD_INT, slot), REQ(FIELD_INT, family), REQ(FIELD_INT, type),
 	REQ(FIELD_BOOL, wait), REQ(FIELD_BOOL, make),
-	REQ(FIELD_BOOL, append), REQ(FIELD_U64, start), REQ(FIELD_U64, len),
+	REQ(FIELD_BOOL, keeper), REQ(FIELD_BOOL, append),
+	REQ(FIELD_U64, start), REQ(FIELD_U64, len),
 	REQ(FIELD_U64, value), REQ(FIELD_U64, count),
 	REQ(FIELD_INT, patience_ms), REQ(FIELD_INT, deadline_ms),
 	REQ(FIELD_STRING, name), REQ(FIELD_STRING, name2),

@@ -6,7 +6,7 @@
  * out (core/member/wire.h). It ends when the supervisor does: at once when it
  * waits for a request; a system call it is in is interrupted, and what cannot
  * be interrupted ends it with the deadline that each request carries. On its
- * way out it removes the run's directory, if it was the one that made it.
+ * way out the keeper of the run's directory removes it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -224,7 +224,7 @@ int main(int argc, char **argv)
 	do {
 		ret = serve_one(&worker, timer, buf, &used);
 	} while (ret == 0 || ret == EINTR);
-	if (worker.dir.made) {
+	if (worker.keeper) {
 		/* its supervisor's end may be told once more */
 		signal(SIGTERM, SIG_IGN);
 		signal(SIGALRM, SIG_IGN);

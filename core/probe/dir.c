@@ -145,16 +145,10 @@ static int check_own(int fd)
 	return 0;
 }
 
-static int open_own(int dirfd, const char *name, bool make, int *fd)
+static int open_own(int dirfd, const char *name, int *fd)
 {
 	int ret;
 
-	if (make) {
-		ret = syscalls()->mkdirat(dirfd, name, 0700);
-		if (ret == -1 && errno != EEXIST) {
-			return errno;
-		}
-	}
 	ret = open_below(dirfd, name, O_RDONLY | O_DIRECTORY, fd);
 	if (ret != 0) {
 		return ret;
@@ -163,6 +157,25 @@ static int open_own(int dirfd, const char *name, bool make, int *fd)
 	if (ret != 0) {
 		syscalls()->close(*fd);
 		*fd = -1;
+	}
+	return ret;
+}
+
+/* may_exist: or open the one that is there */
+static int make_own(int dirfd, const char *name, bool may_exist, int *fd)
+{
+	bool made;
+	int ret;
+
+	ret = syscalls()->mkdirat(dirfd, name, 0700);
+	made = ret == 0;
+	if (!made && (errno != EEXIST || !may_exist)) {
+		return errno;
+	}
+	ret = open_own(dirfd, name, fd);
+	if (ret != 0 && made) {
+		/* it belongs to whom the server takes us for */
+		syscalls()->unlinkat(dirfd, name, AT_REMOVEDIR);
 	}
 	return ret;
 }
@@ -251,7 +264,7 @@ static int remove_run(int top, const char *name)
 	int fd = -1;
 	int ret, err;
 
-	ret = open_own(top, name, false, &fd);
+	ret = open_own(top, name, &fd);
 	if (ret != 0) {
 		return ret;
 	}
@@ -273,34 +286,35 @@ static bool remove_stale(int fd, const char *name, void *private_data)
 	return true;
 }
 
-static int open_run(struct probe_dir *dir, const char *name, bool make)
+static int open_run(struct probe_dir *dir, const char *name)
 {
 	int ret;
 
-	probe_dir_close(dir);
-	ret = open_own(dir->place, PROBE_DIR_NAME, make, &dir->top);
+	ret = open_own(dir->place, PROBE_DIR_NAME, &dir->top);
 	if (ret != 0) {
 		return ret;
 	}
-	if (make) {
-		ret = each_entry(dir->top, remove_stale, NULL);
-		if (ret == 0) {
-			ret = syscalls()->mkdirat(dir->top, name, 0700);
-			ret = ret == -1 ? errno : 0;
-		}
-		if (ret != 0) {
-			probe_dir_close(dir);
-			return ret;
-		}
-	}
-	ret = open_own(dir->top, name, false, &dir->run);
+	return open_own(dir->top, name, &dir->run);
+}
+
+static int make_run(struct probe_dir *dir, const char *name)
+{
+	int ret;
+
+	ret = make_own(dir->place, PROBE_DIR_NAME, true, &dir->top);
 	if (ret != 0) {
-		probe_dir_close(dir);
 		return ret;
 	}
-	snprintf(dir->name, sizeof(dir->name), "%s", name);
-	dir->made = make;
-	return 0;
+	ret = each_entry(dir->top, remove_stale, NULL);
+	if (ret == 0) {
+		ret = make_own(dir->top, name, false, &dir->run);
+	}
+	if (ret != 0) {
+		/* stays when another run is using it */
+		syscalls()->unlinkat(dir->place, PROBE_DIR_NAME,
+				     AT_REMOVEDIR);
+	}
+	return ret;
 }
 
 int probe_dir_open(struct probe_dir *dir, const char *name, bool make)
@@ -310,9 +324,15 @@ int probe_dir_open(struct probe_dir *dir, const char *name, bool make)
 
 	/* another run that ends may take the empty directory away */
 	do {
-		ret = open_run(dir, name, make);
+		probe_dir_close(dir);
+		ret = make ? make_run(dir, name) : open_run(dir, name);
 	} while (ret == ENOENT && --tries > 0);
-	return ret;
+	if (ret != 0) {
+		probe_dir_close(dir);
+		return ret;
+	}
+	snprintf(dir->name, sizeof(dir->name), "%s", name);
+	return 0;
 }
 
 int probe_dir_remove(struct probe_dir *dir)
@@ -344,5 +364,4 @@ void probe_dir_close(struct probe_dir *dir)
 		syscalls()->close(dir->top);
 		dir->top = -1;
 	}
-	dir->made = false;
 }

@@ -25,7 +25,6 @@ struct probe_dir {
 	int place;		/* the directory under test */
 	int top;		/* PROBE_DIR_NAME in it, or -1 */
 	int run;		/* the run's directory, or -1 */
-	bool made;		/* the run's directory was made here */
 	char name[80];		/* of the run's directory */
 };
 

@@ -140,6 +140,7 @@ static int op_begin(struct probe_worker *worker,
 	if (ret != 0) {
 		return ret;
 	}
+	worker->keeper = req->keeper;
 	ret = syscalls()->fstat(worker->dir.run, &st);
 	if (ret == -1) {
 		return errno;

@@ -19,6 +19,7 @@ struct probe_slot {
 
 struct probe_worker {
 	struct probe_dir dir;
+	bool keeper;		/* it removes the directory at its end */
 	struct probe_slot slots[PROBE_SLOTS];
 	struct ring ring;
 	bool ringing;		/* the ring holds a byte */

@@ -77,6 +77,8 @@ struct probe_request {
 	int type;
 	bool wait;
 	bool make;
+	bool keeper;		/* PROBE_BEGIN: the worker removes the run's
+				 * directory when its supervisor goes */
 	bool append;
 	uint64_t start, len;
 	uint64_t value;		/* pattern: see below */

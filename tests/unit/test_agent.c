@@ -271,7 +271,8 @@ static int call(struct bed *bed, const struct probe_request *request,
 static void begin(struct bed *bed, bool make)
 {
 	struct probe_request request = {
-		.op = PROBE_BEGIN, .make = make, .name = RUN_NAME,
+		.op = PROBE_BEGIN, .make = make, .keeper = make,
+		.name = RUN_NAME,
 	};
 	struct probe_answer told = {};
 
