@@ -314,7 +314,7 @@ def build_tests(bld):
     if bld.env.LIB_CMOCKA:
         for source in sources(bld, 'tests/unit/test_*.c'):
             program(bld, target(source), [source],
-                    ctdb_events(bld) + CORE + ' CMOCKA', install_path=None)
+                    ctdb_events(bld) + CORE + ' CMOCKA POPT', install_path=None)
     if bld.env.LIB_FUSE3:
         program(bld, 'tests/clusterfs/clusterfs',
                 sources(bld, 'tests/clusterfs/*.c'), 'FUSE3',
