@@ -383,7 +383,8 @@ static void inode_set_backing(struct inode *inode)
 	inode->backing_id = ioctl(inode->member->device->fd,
 				  DEV_IOC_BACKING_OPEN, &map);
 	if (inode->backing_id < 0) {
-		perror("clusterfs: mmap: FUSE_DEV_IOC_BACKING_OPEN");
+		fprintf(stderr, "clusterfs: FUSE_DEV_IOC_BACKING_OPEN (%s): "
+			"mappings are not coherent\n", strerror(errno));
 		inode->backing_id = 0;
 	}
 }

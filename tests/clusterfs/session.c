@@ -59,7 +59,7 @@ static void extend_init(struct member *member, struct iovec *iov, int count)
 	}
 	out->flags |= INIT_EXT;
 	out->flags2 |= INIT2_PASSTHROUGH | INIT2_DIRECT_IO_ALLOW_MMAP;
-	out->max_stack_depth = 1;
+	out->max_stack_depth = 2;	/* the most there is */
 }
 
 static ssize_t device_writev(int fd, struct iovec *iov, int count,
@@ -473,6 +473,16 @@ static void describe(struct member *member, const struct fuse_in_header *in,
 	}
 }
 
+/* The kernel asks for CAP_SYS_ADMIN in the initial user namespace. */
+static bool may_pass_through(void)
+{
+	struct stat st = {};
+	int ret;
+
+	ret = stat("/proc/self/ns/user", &st);
+	return ret == 0 && st.st_ino == 0xeffffffd;
+}
+
 static void arrived(struct member *member, struct fuse_in_header *in,
 		    size_t size)
 {
@@ -487,10 +497,11 @@ static void arrived(struct member *member, struct fuse_in_header *in,
 		member->init_unique = in->unique;
 		member->can_pass_through =
 			(init_in->flags & INIT_EXT) &&
-			(init_in->flags2 & INIT2_PASSTHROUGH);
+			(init_in->flags2 & INIT2_PASSTHROUGH) &&
+			may_pass_through();
 		if (!member->can_pass_through) {
-			fprintf(stderr, "clusterfs: %s: this kernel has no "
-				"FUSE passthrough: mmap is refused\n",
+			fprintf(stderr, "clusterfs: \"%s\": no FUSE "
+				"passthrough: mmap is refused\n",
 				member->path);
 		}
 		process(member, in, size);

@@ -179,6 +179,7 @@ static void perform(const struct call *call, struct answer *answer)
 		break;
 	case ACT_ALARM:
 		it.it_value.tv_usec = call->a * 1000;
+		it.it_interval = it.it_value;
 		answer->ret = setitimer(ITIMER_REAL, &it, NULL);
 		break;
 	}

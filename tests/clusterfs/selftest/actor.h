@@ -37,7 +37,7 @@ enum act {
 	ACT_MKDIR,		/* path */
 	ACT_RMDIR,		/* path */
 	ACT_LIST,		/* path of a directory; name; ret: 1 if so */
-	ACT_ALARM,		/* a: ms; a signal that interrupts */
+	ACT_ALARM,		/* a: ms between signals that interrupt */
 };
 
 struct call {
