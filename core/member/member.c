@@ -206,14 +206,42 @@ static int start_local(struct tevent_req *req, const char *worker)
 	return 0;
 }
 
-static int start_remote(struct tevent_req *req, const char *rsh)
+static int connect_link(struct member *member, struct tevent_context *ev,
+			const struct member_link *link)
+{
+	member->remote = channel_create(member, ev, link->rfd, link->wfd);
+	return member->remote != NULL ? 0 : ENOMEM;
+}
+
+/* NULL: the host has none */
+static const struct member_link *find_link(const struct member_reach *reach,
+					   const char *host)
+{
+	const struct member_link *link = reach->links;
+
+	while (link != NULL && link->host != NULL) {
+		if (strcmp(link->host, host) == 0) {
+			return link;
+		}
+		link++;
+	}
+	return NULL;
+}
+
+static int start_remote(struct tevent_req *req,
+			const struct member_reach *reach)
 {
 	struct start_state *state = tevent_req_data(req, struct start_state);
 	struct member *member = state->member;
+	const struct member_link *link = find_link(reach, state->host);
 	struct tevent_req *subreq = NULL;
 	int ret;
 
-	ret = connect_rsh(member, state->ev, rsh, state->host);
+	if (link != NULL) {
+		ret = connect_link(member, state->ev, link);
+	} else {
+		ret = connect_rsh(member, state->ev, reach->rsh, state->host);
+	}
 	if (ret != 0) {
 		return ret;
 	}
@@ -256,7 +284,7 @@ struct tevent_req *member_start_send(TALLOC_CTX *mem_ctx,
 	member->info.name = talloc_strdup(member, place);
 	member->info.path = talloc_strdup(member, path);
 	ret = state->host == NULL ? start_local(req, reach->worker)
-				  : start_remote(req, reach->rsh);
+				  : start_remote(req, reach);
 	if (ret != 0) {
 		tevent_req_error(req, ret);
 		return tevent_req_post(req, ev);

@@ -53,15 +53,24 @@ bool member_same_node(const struct member_info *a,
 
 const struct member_info *member_info(const struct member *member);
 
+/* A connection at whose other end an agent serves */
+struct member_link {
+	const char *host;	/* as the place names it */
+	int rfd, wfd;		/* taken by the member that uses them */
+};
+
 /*
  * How to reach a place
  *
  * rsh: a command line, split at white space, that is run as "RSH HOST
  * pingpong agent" for places with a HOST; never passed through a shell.
+ * links: for the HOSTs that are connected already; each for one member. Ends
+ * with a host of NULL; or NULL.
  */
 struct member_reach {
 	const char *worker;	/* path of pingpong-worker */
 	const char *rsh;
+	const struct member_link *links;
 };
 
 /*
