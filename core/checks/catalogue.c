@@ -51,6 +51,24 @@ const struct check *check_by_name(const char *name)
 	return NULL;
 }
 
+const struct check **checks_of_door(TALLOC_CTX *mem_ctx, unsigned door)
+{
+	size_t room = sizeof(check_catalogue) / sizeof(check_catalogue[0]);
+	const struct check **checks = NULL;
+	size_t i, n = 0;
+
+	checks = talloc_zero_array(mem_ctx, const struct check *, room);
+	if (checks == NULL) {
+		return NULL;
+	}
+	for (i = 0; check_catalogue[i] != NULL; i++) {
+		if ((check_catalogue[i]->doors & door) != 0) {
+			checks[n++] = check_catalogue[i];
+		}
+	}
+	return checks;
+}
+
 static const char *const outcome_names[] = {
 	[OUTCOME_PASS] = "pass",
 	[OUTCOME_SLOW] = "slow",

@@ -96,4 +96,8 @@ extern const struct check *const check_catalogue[];
 
 const struct check *check_by_name(const char *name);
 
+/* The checks that run at a door (DOOR_*), a child of mem_ctx that ends with
+ * NULL; NULL for want of memory. */
+const struct check **checks_of_door(TALLOC_CTX *mem_ctx, unsigned door);
+
 #endif

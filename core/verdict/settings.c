@@ -92,61 +92,67 @@ static bool flock_broken(const struct seen *seen)
 	return failed(seen, "lock.flock");
 }
 
-#define NOTHING USE_COUNT
-
 #define USE_MMAP_NO \
-	{"smb.conf", "global", "use mmap", "no", true, \
-	 "memory maps are refused here or do not show what was written: a " \
-	 "TDB file in this directory would be read stale. It changes TDB " \
-	 "files only (smbd maps no file of a share), makes each of their " \
-	 "operations about a hundred times slower (2 million a second with " \
-	 "mutexes and maps, 15 thousand without), has to stand before " \
-	 "`include = registry`, and does not reach ctdbd, which always maps " \
-	 "its databases: keep those on a local disk"}
+	"smb.conf", "global", "use mmap", "no", \
+	"memory maps are refused here or do not show what was written: a " \
+	"TDB file in this directory would be read stale. It changes TDB " \
+	"files only (smbd maps no file of a share), makes each of their " \
+	"operations about a hundred times slower (2 million a second with " \
+	"mutexes and maps, 15 thousand without), has to stand before " \
+	"`include = registry`, and does not reach ctdbd, which always maps " \
+	"its databases: keep those on a local disk"
 #define TDB_MUTEXES_FALSE \
-	{"ctdb.conf", "database", "tdb mutexes", "false", true, \
-	 "companion of `use mmap = no`, on every node: with mutexes a " \
-	 "clustered smbd without maps ends at its start (TDB_MUTEX_LOCKING " \
-	 "and TDB_NOMMAP are not allowed together); read when ctdbd starts"}
+	"ctdb.conf", "database", "tdb mutexes", "false", \
+	"companion of `use mmap = no`, on every node: with mutexes a " \
+	"clustered smbd without maps ends at its start (TDB_MUTEX_LOCKING " \
+	"and TDB_NOMMAP are not allowed together); read when ctdbd starts"
 
 /*
- * Which setting mends which use (NOTHING: advice), and when
+ * Which setting mends which use, and when. Advice mends nothing.
  */
+#define MENDS true
+#define ADVICE false
+
 static const struct {
-	enum use mends;
+	enum use use;
+	bool mends;
 	bool (*applies)(const struct seen *seen);
-	struct setting setting;
+	const char *file;
+	const char *section;
+	const char *parameter;
+	const char *value;
+	const char *because;
 } rules[] = {
-	{USE_POSIX_LOCKING, ofd_alone,
-	 {"smb.conf", "global", "smbd force process locks", "yes", true,
-	  "locks of open file descriptions, smbd's default, do not work "
-	  "here; those of processes do"}},
-	{USE_FILE_ID, any_fileid,
-	 {"smb.conf", "global", "vfs objects", "fileid", true,
-	  "st_dev differs between nodes, so that each keys the same file "
-	  "differently and conflicts go unseen; a share with `vfs objects` "
-	  "of its own needs fileid in that list, which replaces this one"}},
-	{USE_FILE_ID, fsname_agrees,
-	 {"smb.conf", "global", "fileid:algorithm", "fsname", true,
-	  "the mount's source is the same on all members"}},
-	{USE_FILE_ID, only_fsid_agrees,
-	 {"smb.conf", "global", "fileid:algorithm", "fsid", true,
-	  "f_fsid is the same on all members; the mount's source is not"}},
-	{USE_TDB, tdb_broken, USE_MMAP_NO},
-	{USE_TDB, tdb_broken, TDB_MUTEXES_FALSE},
-	{USE_MMAP, mmap_broken, USE_MMAP_NO},
-	{USE_MMAP, mmap_broken, TDB_MUTEXES_FALSE},
-	{NOTHING, posix_locking_lost,
-	 {"smb.conf", "global", "posix locking", "no", false,
-	  "it mends nothing: smbd then keeps its locks to itself, which is "
-	  "right only where nobody but Samba opens the files"}},
-	{NOTHING, lease_broken,
-	 {"smb.conf", "global", "kernel oplocks", "no", false,
-	  "the default, to be kept: a lease is not broken when another node "
-	  "opens the file"}},
-	{NOTHING, flock_broken,
-	 {"smb.conf", "global", "kernel share modes", "no", false,
-	  "the default, to be kept: flock does not work across nodes here"}},
+	{USE_POSIX_LOCKING, MENDS, ofd_alone,
+	 "smb.conf", "global", "smbd force process locks", "yes",
+	 "locks of open file descriptions, smbd's default, do not work here; "
+	 "those of processes do"},
+	{USE_FILE_ID, MENDS, any_fileid,
+	 "smb.conf", "global", "vfs objects", "fileid",
+	 "st_dev differs between nodes, so that each keys the same file "
+	 "differently and conflicts go unseen; a share with `vfs objects` of "
+	 "its own needs fileid in that list, which replaces this one"},
+	{USE_FILE_ID, MENDS, fsname_agrees,
+	 "smb.conf", "global", "fileid:algorithm", "fsname",
+	 "the mount's source is the same on all members"},
+	{USE_FILE_ID, MENDS, only_fsid_agrees,
+	 "smb.conf", "global", "fileid:algorithm", "fsid",
+	 "f_fsid is the same on all members; the mount's source is not"},
+	{USE_TDB, MENDS, tdb_broken, USE_MMAP_NO},
+	{USE_TDB, MENDS, tdb_broken, TDB_MUTEXES_FALSE},
+	{USE_MMAP, MENDS, mmap_broken, USE_MMAP_NO},
+	{USE_MMAP, MENDS, mmap_broken, TDB_MUTEXES_FALSE},
+	{USE_POSIX_LOCKING, ADVICE, posix_locking_lost,
+	 "smb.conf", "global", "posix locking", "no",
+	 "it mends nothing: smbd then keeps its locks to itself, which is "
+	 "right only where nobody but Samba opens the files"},
+	{USE_SHARE, ADVICE, lease_broken,
+	 "smb.conf", "global", "kernel oplocks", "no",
+	 "the default, to be kept: a lease is not broken when another node "
+	 "opens the file"},
+	{USE_SHARE, ADVICE, flock_broken,
+	 "smb.conf", "global", "kernel share modes", "no",
+	 "the default, to be kept: flock does not work across nodes here"},
 };
 
 static bool fcntl_refused(const struct seen *seen)
@@ -288,6 +294,7 @@ static bool add_culprit(struct verdict *v, const struct member_info *member,
 		.parameter = culprits[culprit].option,
 		.value = culprits[culprit].instead,
 		.needed = true,
+		.uses = USE_BIT(USE_CLUSTER_LOCK) | USE_BIT(USE_POSIX_LOCKING),
 	};
 	struct setting *known = NULL;
 	struct mount_line *mount = NULL;
@@ -343,29 +350,38 @@ static bool find_culprits(const struct seen *seen)
 
 static bool apply_rule(const struct seen *seen, size_t rule)
 {
-	const struct setting *setting = &rules[rule].setting;
+	struct setting setting = {
+		.file = rules[rule].file,
+		.section = rules[rule].section,
+		.parameter = rules[rule].parameter,
+		.value = rules[rule].value,
+		.needed = rules[rule].mends,
+		.uses = USE_BIT(rules[rule].use),
+	};
 	struct verdict *v = seen->verdict;
-	struct use_verdict *use = NULL;
+	struct use_verdict *use = &v->uses[rules[rule].use];
+	struct setting *known = NULL;
 	char *checks = NULL;
 	bool ok;
 
-	if (rules[rule].mends == NOTHING) {
-		return add_setting(v, setting, setting->because);
+	if (!rules[rule].mends) {
+		return add_setting(v, &setting, rules[rule].because);
 	}
-	use = &v->uses[rules[rule].mends];
-	ok = names_add(v, &use->mended_by, setting->parameter);
+	ok = names_add(v, &use->mended_by, setting.parameter);
 	if (!ok) {
 		return false;
 	}
-	if (find_setting(v, setting->section, setting->parameter) != NULL) {
+	known = find_setting(v, setting.section, setting.parameter);
+	if (known != NULL) {
+		known->uses |= setting.uses;
 		return true;
 	}
 	checks = names_join(v, use->because);
 	if (checks == NULL) {
 		return false;
 	}
-	return add_setting(v, setting,
-			   talloc_asprintf(v, "%s (%s)", setting->because,
+	return add_setting(v, &setting,
+			   talloc_asprintf(v, "%s (%s)", rules[rule].because,
 					   checks));
 }
 

@@ -377,9 +377,10 @@ static json_t *strings_json(const char *const *list)
 
 static json_t *use_json(const struct stored_use *use)
 {
-	return json_pack("{s:s, s:b, s:s, s:I, s:s, s:s, s:o, s:o, s:s?}",
+	return json_pack("{s:s, s:b, s:b, s:s, s:I, s:s, s:s, s:o, s:o, s:s?}",
 			 "fitness", fitness_name(use->fitness),
 			 "hung", use->hung,
+			 "light", use->light,
 			 "scope",
 			 use->scope == SCOPE_CLUSTER ? "cluster" : "local",
 			 "when", (json_int_t)use->when,
@@ -392,13 +393,23 @@ static json_t *use_json(const struct stored_use *use)
 
 static json_t *setting_json(const struct setting *s)
 {
-	return json_pack("{s:s, s:s, s:s, s:s, s:b, s:s}",
+	const char *names[USE_COUNT + 1] = {};
+	unsigned i, num = 0;
+
+	for (i = 0; i < USE_COUNT; i++) {
+		if ((s->uses & USE_BIT(i)) != 0) {
+			names[num] = use_name(i);
+			num++;
+		}
+	}
+	return json_pack("{s:s, s:s, s:s, s:s, s:b, s:s, s:o}",
 			 "file", s->file,
 			 "section", s->section,
 			 "parameter", s->parameter,
 			 "value", s->value,
 			 "needed", s->needed,
-			 "because", s->because);
+			 "because", s->because,
+			 "uses", strings_json(names));
 }
 
 static json_t *record_json(const struct stored_record *record)
@@ -490,11 +501,14 @@ static int use_parse_json(TALLOC_CTX *mem_ctx, json_t *json,
 	json_t *reason = NULL;
 	json_int_t when = 0;
 	int hung = 0;
+	int light = 0;
 	bool ok;
 	int ret;
 
-	ret = json_unpack(json, "{s:s, s:b, s:s, s:I, s:s, s:s, s:o, s:o, s:o}",
-			  "fitness", &fitness, "hung", &hung, "scope", &scope,
+	ret = json_unpack(json, "{s:s, s:b, s?b, s:s, s:I, s:s, s:s, s:o, s:o, "
+			  "s:o}",
+			  "fitness", &fitness, "hung", &hung,
+			  "light", &light, "scope", &scope,
 			  "when", &when, "boot_id", &use->boot_id,
 			  "with", &use->with, "because", &because,
 			  "mended_by", &mended_by, "reason", &reason);
@@ -514,6 +528,7 @@ static int use_parse_json(TALLOC_CTX *mem_ctx, json_t *json,
 	}
 	use->present = true;
 	use->hung = hung;
+	use->light = light;
 	use->when = when;
 	use->reason = json_string_value(reason);
 
@@ -532,17 +547,31 @@ static int setting_parse(TALLOC_CTX *mem_ctx, json_t *json, struct setting *s)
 {
 	const char **strings[] = {&s->file, &s->section, &s->parameter,
 				  &s->value, &s->because, NULL};
+	json_t *uses = NULL;
+	json_t *name = NULL;
 	int needed = 0;
+	size_t i;
 	int ret;
 
-	ret = json_unpack(json, "{s:s, s:s, s:s, s:s, s:b, s:s}",
+	ret = json_unpack(json, "{s:s, s:s, s:s, s:s, s:b, s:s, s:o}",
 			  "file", &s->file, "section", &s->section,
 			  "parameter", &s->parameter, "value", &s->value,
-			  "needed", &needed, "because", &s->because);
-	if (ret != 0) {
+			  "needed", &needed, "because", &s->because,
+			  "uses", &uses);
+	if (ret != 0 || !json_is_array(uses)) {
 		return EINVAL;
 	}
 	s->needed = needed;
+	json_array_foreach(uses, i, name) {
+		enum use use;
+		bool ok = json_is_string(name) &&
+			  use_parse(json_string_value(name), &use);
+
+		if (!ok) {
+			return EINVAL;
+		}
+		s->uses |= USE_BIT(use);
+	}
 	return copy(mem_ctx, strings);
 }
 
@@ -632,10 +661,11 @@ bool stored_use_fresh(const struct stored_use *use, time_t now,
 }
 
 static bool replaces(const struct stored_use *old,
-		     const struct use_verdict *new, enum scope scope,
-		     time_t now)
+		     const struct use_verdict *new,
+		     const struct verdict *verdict, time_t now)
 {
 	bool fresh = stored_use_fresh(old, now, STORE_FRESH_S);
+	enum scope scope = verdict->scope;
 
 	if (!fresh || old->fitness == UNKNOWN) {
 		return true;
@@ -643,49 +673,13 @@ static bool replaces(const struct stored_use *old,
 	if (new->fitness == UNKNOWN) {
 		return false;
 	}
+	if (verdict->light && !old->light && old->fitness == UNFIT) {
+		return new->fitness == UNFIT;
+	}
 	if (old->scope == SCOPE_LOCAL || scope == SCOPE_CLUSTER) {
 		return true;
 	}
 	return old->fitness == FIT && new->fitness == UNFIT;
-}
-
-static bool listed(const char *const *names, const char *name)
-{
-	for (; *names != NULL; names++) {
-		if (strcmp(*names, name) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
-/*
- * Does a setting of the old record belong to a use that stays unfit? What
- * mends no use (advice, mount options) belongs to all of them.
- */
-static bool still_of_use(const struct stored_record *old,
-			 const struct setting *setting, unsigned replaced)
-{
-	bool mends = false, stays = false;
-	unsigned i;
-
-	for (i = 0; i < USE_COUNT; i++) {
-		const struct stored_use *use = &old->uses[i];
-		bool stays_unfit = use->present && use->fitness == UNFIT &&
-				   (replaced & USE_BIT(i)) == 0;
-		bool mended;
-
-		if (!use->present) {
-			continue;
-		}
-		mended = listed(use->mended_by, setting->parameter);
-		if (mended && stays_unfit) {
-			return true;
-		}
-		mends |= mended;
-		stays |= stays_unfit;
-	}
-	return stays && !mends;
 }
 
 static bool same_setting(const struct setting *a, const struct setting *b)
@@ -695,6 +689,10 @@ static bool same_setting(const struct setting *a, const struct setting *b)
 	       strcmp(a->parameter, b->parameter) == 0;
 }
 
+/*
+ * Of the new settings those that are about replaced uses, of the old ones
+ * those about the others
+ */
 static int merge_settings(struct stored_record *record,
 			  const struct verdict *verdict, unsigned replaced)
 {
@@ -708,18 +706,25 @@ static int merge_settings(struct stored_record *record,
 		return ENOMEM;
 	}
 	for (i = 0; i < verdict->num_settings; i++) {
-		settings[num++] = verdict->settings[i];
+		settings[num] = verdict->settings[i];
+		settings[num].uses &= replaced;
+		num += settings[num].uses != 0;
 	}
 	for (i = 0; i < record->num_settings; i++) {
-		bool keep = still_of_use(record, &record->settings[i],
-					 replaced);
+		struct setting *old = &record->settings[i];
 
-		for (j = 0; keep && j < verdict->num_settings; j++) {
-			keep = !same_setting(&record->settings[i],
-					     &settings[j]);
+		old->uses &= ~replaced;
+		for (j = 0; j < num; j++) {
+			bool same = same_setting(old, &settings[j]);
+
+			if (same) {
+				settings[j].uses |= old->uses;
+				old->uses = 0;
+			}
 		}
-		if (keep) {
-			settings[num++] = record->settings[i];
+		if (old->uses != 0) {
+			settings[num] = *old;
+			num++;
 		}
 	}
 	record->settings = settings;
@@ -740,7 +745,7 @@ static int merge(struct stored_record *record,
 	for (i = 0; i < USE_COUNT; i++) {
 		bool replace_it = (tested & USE_BIT(i)) != 0 &&
 				  replaces(&record->uses[i], &verdict->uses[i],
-					   verdict->scope, now);
+					   verdict, now);
 
 		if (replace_it) {
 			replaced |= USE_BIT(i);
@@ -760,6 +765,7 @@ static int merge(struct stored_record *record,
 			.present = true,
 			.fitness = use->fitness,
 			.hung = use->hung,
+			.light = verdict->light,
 			.scope = verdict->scope,
 			.when = now,
 			.boot_id = member->boot_id,

@@ -18,8 +18,10 @@
  *   - a use that was not tested keeps what was known;
  *   - unknown never replaces what is known and younger than STORE_FRESH_S;
  *   - neither does a local-scope result a cluster-scope one of that age,
- *     unless it is unfit where that was fit.
- * Settings stay as long as the use that they belong to.
+ *     unless it is unfit where that was fit;
+ *   - a light verdict (by the few checks of a door) never makes fit again what
+ *     all checks found unfit within that age.
+ * Settings stay as long as what was known of a use that they are about.
  */
 #ifndef PINGPONG_VERDICT_STORE_H
 #define PINGPONG_VERDICT_STORE_H
@@ -36,6 +38,7 @@ struct stored_use {
 	bool present;
 	enum fitness fitness;
 	bool hung;
+	bool light;		/* of a verdict by some of the checks only */
 	enum scope scope;
 	time_t when;
 	const char *boot_id;

@@ -399,6 +399,7 @@ int verdict_judge(TALLOC_CTX *mem_ctx, const struct verdict_input *input,
 	if (v == NULL) {
 		return ENOMEM;
 	}
+	v->light = input->catalogue != NULL;
 	v->scope = one_node(input) ? SCOPE_LOCAL : SCOPE_CLUSTER;
 	v->one_node = v->scope == SCOPE_LOCAL && !input->local;
 	for (i = 0; i < USE_COUNT; i++) {

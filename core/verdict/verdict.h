@@ -68,13 +68,15 @@ struct setting {
 				 * place, "": none */
 	bool needed;		/* a use is unfit without it */
 	const char *because;	/* reason, one line */
+	unsigned uses;		/* bits of those that it is about */
 };
 
 enum scope { SCOPE_LOCAL, SCOPE_CLUSTER };
 
 struct verdict_input {
-	/* Checks that could be asked for: a use does not need any other. Ends
-	 * with NULL; NULL: check_catalogue */
+	/* Checks that could be asked for (those of a door: checks_of_door()):
+	 * a use does not need any other. Ends with NULL; NULL:
+	 * check_catalogue */
 	const struct check *const *catalogue;
 	struct check_result **results;	/* of every check that was asked for */
 	size_t num_results;
@@ -87,6 +89,7 @@ struct verdict_input {
 
 struct verdict {
 	enum scope scope;
+	bool light;		/* not all checks could be asked for */
 	bool one_node;		/* members are one node and !local: what
 				 * passes is unknown */
 	struct use_verdict uses[USE_COUNT];
