@@ -328,8 +328,7 @@ def target(source):
 
 
 def build_doc(bld):
-    if not missing(bld, 'README.md'):
-        bld.install_files('${DOCDIR}', 'README.md')
+    bld.install_files('${DOCDIR}', 'README.md')
     if not bld.env.XSLTPROC:
         return
     for source in sources(bld, 'doc/*.xml'):
