@@ -505,7 +505,7 @@ static int use_parse_json(TALLOC_CTX *mem_ctx, json_t *json,
 	bool ok;
 	int ret;
 
-	ret = json_unpack(json, "{s:s, s:b, s?b, s:s, s:I, s:s, s:s, s:o, s:o, "
+	ret = json_unpack(json, "{s:s, s:b, s:b, s:s, s:I, s:s, s:s, s:o, s:o, "
 			  "s:o}",
 			  "fitness", &fitness, "hung", &hung,
 			  "light", &light, "scope", &scope,
