@@ -265,12 +265,12 @@ static void size_build(struct rounds *r)
 		size_grow(r, (i + 1) * unit, (i + 2) * unit);
 		size_kept(r, i, (i + 2) * unit);
 	}
+	if (r->brief) {
+		return;
+	}
 	for (i = changes; i > 0; i--) {
 		size_truncate(r, i * unit + 1);
 		size_kept(r, i, i * unit + 1);
-	}
-	if (r->brief) {
-		return;
 	}
 	size_grow(r, unit + 1, 3 * unit);
 	size_reopened(r, 3 * unit);

@@ -267,6 +267,10 @@ static void mixed_build(struct rounds *r)
 	uint64_t value = 1;
 	unsigned i;
 
+	if (r->brief && run_lock_ns(r->run) > 1) {
+		/* known to be slow: for four cells too slow */
+		r->locked = false;
+	}
 	open_and_map(r, write == PROBE_MAP_WRITE, read == PROBE_MAP_READ);
 	round_read(r, THEIRS, read, 1, 0, FILE_LEN, value)->see =
 		SEE_ANYTHING;

@@ -2,16 +2,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/checks/lockstep.h"
 #include "core/checks/rounds.h"
+#include "core/checks/sight.h"
 #include "core/member/channel.h"
 #include "core/probe/ring.h"
-
-/* Without a lock, what another member did is there after this long */
-#define SEEN_MS 1000
 
 /* SOON: what a check cannot begin without */
 #define SOON_MS 1000
@@ -20,81 +17,8 @@
 #define AGAIN_MS 2
 #define AGAIN_MAX_MS 50
 
-/* NFS's default for attributes at most (nfs(5), acregmax and acdirmax) */
-#define NFS_CACHE_MS 60000
-
 /* rounds before the wrong one that the evidence tells */
 #define TRAIL_ROUNDS 8
-
-/* ---- the time scale ----------------------------------------------------- */
-
-static void cache_option(const char *option, const char *name, unsigned *max_ms)
-{
-	size_t len = strlen(name);
-	unsigned ms;
-
-	if (strncmp(option, name, len) != 0 || option[len] != '=') {
-		return;
-	}
-	ms = (unsigned)strtoul(option + len + 1, NULL, 10) * 1000;
-	if (ms > *max_ms) {
-		*max_ms = ms;
-	}
-}
-
-unsigned sight_cache_ms(const char *fstype, const char *options)
-{
-	const char *option = options;
-	bool nfs = strncmp(fstype, "nfs", 3) == 0;
-	bool smb = strcmp(fstype, "cifs") == 0 || strcmp(fstype, "smb3") == 0;
-	unsigned files = 0, names = 0;
-
-	if (!nfs && !smb) {
-		return SEEN_MS;
-	}
-	while (option != NULL) {
-		if (strncmp(option, "noac", 4) == 0 &&
-		    (option[4] == ',' || option[4] == '\0')) {
-			return SEEN_MS;
-		}
-		cache_option(option, "actimeo", &files);
-		cache_option(option, "actimeo", &names);
-		cache_option(option, "acregmax", &files);
-		cache_option(option, "acdirmax", &names);
-		option = strchr(option, ',');
-		option = option != NULL ? option + 1 : NULL;
-	}
-	/* what is not shown has its default */
-	if (nfs && (files == 0 || names == 0)) {
-		return NFS_CACHE_MS;
-	}
-	files = files > names ? files : names;
-	return files > SEEN_MS ? files : SEEN_MS;
-}
-
-enum outcome sight_outcome(bool locked, bool at_last, uint64_t age_ms,
-			   unsigned cache_ms)
-{
-	if (locked) {
-		return OUTCOME_FAIL;
-	}
-	if (at_last) {
-		return age_ms <= SEEN_MS ? OUTCOME_PASS : OUTCOME_SLOW;
-	}
-	return age_ms > cache_ms ? OUTCOME_FAIL : OUTCOME_SLOW;
-}
-
-/* So long whoever does not see it is asked again */
-static unsigned sight_window_ms(struct run *run, bool locked)
-{
-	bool hurry = run_level(run) < RUN_DEFAULT;
-
-	if (locked) {
-		return hurry ? 1000 : 2500;
-	}
-	/* more than SEEN_MS, or nothing could be told */
-	return hurry ? 1200 : 2500;
-}
 
 /* ---- building ----------------------------------------------------------- */
 
@@ -579,7 +503,7 @@ static void trial_begin(struct rounds_state *state)
 	r->trial = state->trial;
 	r->locked = state->check->locks && !state->no_locks &&
 		    !run_broken(state->run, NEEDS_LOCKS);
-	r->brief = run_slow(state->run);
+	r->brief = r->locked && run_slow(state->run);
 	r->outcome = OUTCOME_PASS;
 	run_file_name(state->run, r->file);
 	run_file_name(state->run, r->file2);
@@ -663,12 +587,11 @@ static void look_send(struct rounds_state *state, unsigned member)
  * slow one after the other */
 static void round_send_more(struct rounds_state *state)
 {
-	bool slow = run_slow(state->run);
 	unsigned i;
 
 	for (i = 0; i < state->num; i++) {
 		if (!tevent_req_is_in_progress(state->req) ||
-		    (slow && state->pending > 0)) {
+		    (state->r->brief && state->pending > 0)) {
 			return;
 		}
 		if (state->looks[i].asked && !state->looks[i].sent) {
@@ -863,6 +786,15 @@ static uint64_t age_ms(const struct rounds_state *state, uint64_t ns)
 				      : 0;
 }
 
+/* How many trials an answer stands for */
+static uint64_t round_weight(const struct round *round)
+{
+	if (round->setup || round->see < SEE_ERRNO) {
+		return 0;
+	}
+	return round->see == SEE_COUNT ? round->expected : 1;
+}
+
 static void note_age(struct rounds_state *state, uint64_t age)
 {
 	if (current_round(state)->sight == SEEN && age > state->stale_ms) {
@@ -883,7 +815,8 @@ static void look_judge(struct rounds_state *state, unsigned member,
 		if (round->req.op == PROBE_OPEN && round->req.make) {
 			look->inode = look->answer.inode;
 		}
-		if (round->req.op == PROBE_LOCK) {
+		if (round->req.op == PROBE_LOCK &&
+		    round->req.type != F_UNLCK) {
 			run_note_lock(state->run, look->answer.ns);
 		}
 		if (round->note != NULL) {
@@ -937,6 +870,18 @@ static void round_right(struct rounds_state *state)
 	round_begin(state);
 }
 
+/* So long whoever does not see it is asked again */
+static unsigned sight_window_ms(struct run *run, bool locked)
+{
+	bool hurry = run_level(run) < RUN_DEFAULT;
+
+	if (locked) {
+		return hurry ? 1000 : 2500;
+	}
+	/* more than the 1 s that it may take, or nothing could be told */
+	return hurry ? 1200 : 2500;
+}
+
 static unsigned window_ms(const struct rounds_state *state)
 {
 	switch (current_round(state)->sight) {
@@ -970,8 +915,7 @@ static void round_judge(struct rounds_state *state)
 	}
 	for (i = 0; i < state->num; i++) {
 		if (state->looks[i].asked) {
-			state->compared += first && !round->setup &&
-					   round->see >= SEE_ERRNO;
+			state->compared += first ? round_weight(round) : 0;
 			look_judge(state, i, &all_right);
 		}
 	}
@@ -1162,6 +1106,7 @@ static void trial_over(struct rounds_state *state)
 {
 	struct rounds *r = state->r;
 	struct check_result *result = state->result;
+	bool over;
 
 	if (state->again && r->outcome == OUTCOME_PASS) {
 		state->no_locks = true;
@@ -1179,8 +1124,11 @@ static void trial_over(struct rounds_state *state)
 		result->members = state->found.members;
 		result->err = state->found.err;
 	}
-	state->trial++;
-	if (enough(state)) {
+	/* what was brief because nobody knew better is done again */
+	state->trial += !r->brief || run_slow(state->run) ||
+			r->outcome != OUTCOME_PASS;
+	over = enough(state);
+	if (over) {
 		rounds_finish(state);
 		return;
 	}

@@ -143,19 +143,4 @@ struct tevent_req *rounds_send(TALLOC_CTX *mem_ctx, struct tevent_context *ev,
 			       const struct rounds_check *check);
 int rounds_recv(struct tevent_req *req);
 
-/* ---- the time scale, for itself ----------------------------------------- */
-
-/*
- * How long the file system may go by what it has cached, in ms: from the
- * mount options of NFS and SMB (actimeo, acregmax, acdirmax, noac), else 1 s.
- */
-unsigned sight_cache_ms(const char *fstype, const char *options);
-
-/*
- * What it is that a change was not seen for age_ms, and then was (`at_last`)
- * or was not asked for any more: PASS, SLOW or FAIL.
- */
-enum outcome sight_outcome(bool locked, bool at_last, uint64_t age_ms,
-			   unsigned cache_ms);
-
 #endif
