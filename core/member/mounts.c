@@ -272,19 +272,6 @@ static int by_path_line(const char *line, void *private_data)
 	return ret;
 }
 
-static bool has_parent(const struct by_path *state, const struct mount_line *m)
-{
-	size_t i;
-
-	for (i = 0; i < state->num; i++) {
-		if (state->mounts[i] != m &&
-		    state->mounts[i]->id == m->parent) {
-			return true;
-		}
-	}
-	return false;
-}
-
 /*
  * From the root down: of the mounts on the present one, the way to the path
  * meets the one with the shortest mount point first.
@@ -296,8 +283,7 @@ static struct mount_line *topmost(const struct by_path *state)
 	size_t depth, i;
 
 	for (i = 0; i < state->num; i++) {
-		if (!has_parent(state, state->mounts[i]) &&
-		    strcmp(state->mounts[i]->point, "/") == 0) {
+		if (strcmp(state->mounts[i]->point, "/") == 0) {
 			next = state->mounts[i];
 			break;
 		}

@@ -136,15 +136,35 @@ static json_t *use_json(const struct use_verdict *v)
 			 "reason", v->reason != NULL ? text(v->reason) : NULL);
 }
 
+static json_t *uses_json(unsigned uses)
+{
+	json_t *array = json_array();
+	unsigned i;
+	int ret = 0;
+
+	for (i = 0; i < USE_COUNT; i++) {
+		if ((uses & USE_BIT(i)) != 0) {
+			ret |= json_array_append_new(array,
+						     json_string(use_name(i)));
+		}
+	}
+	if (ret != 0) {
+		json_decref(array);
+		return NULL;
+	}
+	return array;
+}
+
 static json_t *setting_json(const struct setting *s)
 {
-	return json_pack("{s:o, s:o, s:o, s:o, s:b, s:o}",
+	return json_pack("{s:o, s:o, s:o, s:o, s:b, s:o, s:o}",
 			 "file", text(s->file),
 			 "section", text(s->section),
 			 "parameter", text(s->parameter),
 			 "value", text(s->value),
 			 "needed", s->needed,
-			 "because", text(s->because));
+			 "because", text(s->because),
+			 "uses", uses_json(s->uses));
 }
 
 static json_t *started_json(time_t started)

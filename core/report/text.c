@@ -405,26 +405,10 @@ enum heed { TO_CHANGE, NOT_ASKED, ADVICE };
  * passing */
 static enum heed heed(const struct report *report, const struct setting *s)
 {
-	bool mends = false;
-	unsigned i;
-
 	if (!s->needed) {
 		return ADVICE;
 	}
-	for (i = 0; i < USE_COUNT; i++) {
-		const char *const *name = report->verdict->uses[i].mended_by;
-
-		for (; *name != NULL; name++) {
-			if (strcmp(*name, s->parameter) != 0) {
-				continue;
-			}
-			if ((report->uses & USE_BIT(i)) != 0) {
-				return TO_CHANGE;
-			}
-			mends = true;
-		}
-	}
-	return mends ? NOT_ASKED : TO_CHANGE;
+	return (s->uses & report->uses) != 0 ? TO_CHANGE : NOT_ASKED;
 }
 
 static void put_settings(struct text *t, const struct report *report)

@@ -674,7 +674,7 @@ static bool replaces(const struct stored_use *old,
 		return false;
 	}
 	if (verdict->light && !old->light && old->fitness == UNFIT) {
-		return new->fitness == UNFIT;
+		return new->fitness == UNFIT && scope > old->scope;
 	}
 	if (old->scope == SCOPE_LOCAL || scope == SCOPE_CLUSTER) {
 		return true;

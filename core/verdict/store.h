@@ -19,8 +19,9 @@
  *   - unknown never replaces what is known and younger than STORE_FRESH_S;
  *   - neither does a local-scope result a cluster-scope one of that age,
  *     unless it is unfit where that was fit;
- *   - a light verdict (by the few checks of a door) never makes fit again what
- *     all checks found unfit within that age.
+ *   - a light verdict (by the few checks of a door) does not replace what all
+ *     checks found unfit within that age, unless it is unfit, too, and of
+ *     cluster scope where that was local.
  * Settings stay as long as what was known of a use that they are about.
  */
 #ifndef PINGPONG_VERDICT_STORE_H

@@ -70,10 +70,10 @@ static const struct {
 	 {26, 1, 0, 23, "/@home", "/home", "rw,relatime", "btrfs", "/dev/sda2",
 	  "rw,space_cache=v2,subvolid=257,subvol=/@home", NULL}},
 	/* every escape; a source that is empty; a root that looks like "-" */
-	{"4294967297 1 4095:1048575 - /\\011\\012\\134\\043x\\0\\09 rw - "
-	 "tmpfs  rw",
-	 {4294967297, 1, 4095, 1048575, "-", "/\t\n\\#x\\0\\09", "rw", "tmpfs",
-	  "", "rw", NULL}},
+	{"4294967297 1 4095:1048575 - /\\011\\012\\134\\043x\\0\\09\\400 "
+	 "rw - tmpfs  rw",
+	 {4294967297, 1, 4095, 1048575, "-", "/\t\n\\#x\\0\\09\\400", "rw",
+	  "tmpfs", "", "rw", NULL}},
 };
 
 static void test_lines(void **state)
@@ -251,6 +251,14 @@ static void test_by_path(void **state)
 	check_path(name, "/mnt/a", 2);
 	check_path(name, "/mnt/a/sub", 6);
 	check_path(name, "/srv/x/y", 7);
+	remove_file(name);
+
+	/* the root that the system started from is below its own */
+	name = write_file("2 1 8:1 / / rw - ext4 /dev/sda rw\n"
+			  "1 1 0:1 / / rw - rootfs rootfs rw\n"
+			  "3 2 0:3 / /mnt rw - tmpfs a rw\n");
+	check_path(name, "/", 2);
+	check_path(name, "/mnt", 3);
 	remove_file(name);
 
 	name = write_file("2 1 0:2 / /mnt/a rw - tmpfs a rw\n");

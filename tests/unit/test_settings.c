@@ -66,8 +66,12 @@ static void test_process_locks(void **state)
 	assert_names(f->verdict->uses[USE_POSIX_LOCKING].mended_by, "");
 	assert_int_equal(verdict_exit(f->verdict, USES_DEFAULT), 2);
 
-	/* and not where it hangs */
 	fixture_set(f, "lock.many", OUTCOME_PASS, NULL);
+	fixture_set(f, "io.visibility", OUTCOME_FAIL, "old data");
+	assert_settings(f, "smb.conf[global] posix locking=no\n");
+	fixture_set(f, "io.visibility", OUTCOME_PASS, NULL);
+
+	/* and not where it hangs */
 	fixture_set(f, "lock.ofd", OUTCOME_HUNG, "no answer");
 	assert_settings(f, "smb.conf[global] posix locking=no\n");
 	assert_int_equal(verdict_exit(f->verdict, USES_DEFAULT), 3);
@@ -103,6 +107,8 @@ static void test_fileid(void **state)
 
 	set_algorithms(f, "agree", "agree");
 	assert_settings(f, with_fsname);
+	assert_names(f->verdict->uses[USE_FILE_ID].mended_by,
+		     "vfs objects, fileid:algorithm");
 
 	set_algorithms(f, "differ", "agree");
 	assert_settings(f, "smb.conf[global] vfs objects=fileid needed\n"
@@ -218,6 +224,12 @@ static const struct {
 	 "lock"},
 	{"nfs", "vers=3,local_lock=all", FCNTL | FLOCK, "local_lock=all",
 	 "local_lock=none"},
+	{"nfs", "vers=3,local_lock=posix", FCNTL, "local_lock=posix",
+	 "local_lock=none"},
+	{"nfs", "local_lock=flock,vers=3", FLOCK, "local_lock=flock",
+	 "local_lock=none"},
+	{"nfs4", "vers=4.2,local_lock=all", FCNTL | FLOCK, "local_lock=all",
+	 "local_lock=none"},
 	{"nfs4", "vers=4.2,local_lock=posix", FCNTL, "local_lock=posix",
 	 "local_lock=none"},
 	{"nfs4", "local_lock=flock", FLOCK, "local_lock=flock",
@@ -232,7 +244,7 @@ static const struct {
 	{"pvfs2", "local_lock", FCNTL | FLOCK, "local_lock", ""},
 	/* the name of an option in another one's, or on another type */
 	{"ext4", "nolock,nobrl,localflock", 0, NULL, NULL},
-	{"nfs4", "xnolock,nolockx,source=nolock", 0, NULL, NULL},
+	{"nfs", "xnolock,nolockx,source=nolock", 0, NULL, NULL},
 };
 
 static void try_mount(size_t i, unsigned seen)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -79,6 +80,7 @@ static int setup(void **state)
 	p->boot_id[strcspn(p->boot_id, "\n")] = '\0';
 
 	p->f = talloc_steal(p, fixture_new());
+	p->f->input.catalogue = NULL;
 	use_mounts(p, "nfs4", "srv:/x", "vers=4.2");
 	*state = p;
 	return 0;
@@ -235,6 +237,7 @@ static void test_round_trip(void **state)
 		assert_true(u->present);
 		assert_int_equal(u->fitness, v->uses[i].fitness);
 		assert_int_equal(u->hung, v->uses[i].hung);
+		assert_false(u->light);
 		assert_int_equal(u->scope, SCOPE_CLUSTER);
 		assert_int_equal(u->when, NOW);
 		assert_string_equal(u->boot_id, p->boot_id);
@@ -264,6 +267,7 @@ static void test_round_trip(void **state)
 		assert_string_equal(a->value, b->value);
 		assert_int_equal(a->needed, b->needed);
 		assert_string_equal(a->because, b->because);
+		assert_int_equal(a->uses, b->uses);
 	}
 }
 
@@ -431,8 +435,13 @@ static void test_partial(void **state)
 	assert_int_equal(ret, 0);
 	assert_use(p, USE_POSIX_LOCKING, FIT, SCOPE_CLUSTER, NOW + 120);
 	assert_use(p, USE_MMAP, UNFIT, SCOPE_CLUSTER, NOW);
+	assert_int_equal(lookup(p, "/mnt/a/dir")->num_settings, 2);
 
-	/* and goes with its own use */
+	/* and goes with its own use, though another one is unfit */
+	fixture_set(p->f, "io.size", OUTCOME_FAIL, "never");
+	ret = write_as(p, 0, USE_BIT(USE_SHARE), NOW + 150);
+	assert_int_equal(ret, 0);
+	assert_int_equal(lookup(p, "/mnt/a/dir")->num_settings, 2);
 	fixture_set(p->f, "mmap.visibility", OUTCOME_PASS, NULL);
 	ret = write_as(p, 0, USE_BIT(USE_MMAP), NOW + 180);
 	assert_int_equal(ret, 0);
@@ -453,12 +462,21 @@ static void test_settings_are_not_doubled(void **state)
 	assert_int_equal(ret, 0);
 	assert_int_equal(lookup(p, "/mnt/a/dir")->num_settings, 2);
 
+	/* found for one of the two uses alone: they are about both */
+	fixture_set(p->f, "mmap.visibility", OUTCOME_SKIPPED, "no time");
+	ret = write_as(p, 0, USE_BIT(USE_TDB), NOW + 1);
+	assert_int_equal(ret, 0);
+	assert_int_equal(lookup(p, "/mnt/a/dir")->settings[0].uses,
+			 USE_BIT(USE_TDB) | USE_BIT(USE_MMAP));
+
 	/* one of the two uses is well again: still needed by the other */
 	fixture_set(p->f, "mmap.local", OUTCOME_PASS, NULL);
 	fixture_set(p->f, "mmap.visibility", OUTCOME_SKIPPED, "no time");
 	ret = write_as(p, 0, USE_BIT(USE_TDB), NOW + 2);
 	assert_int_equal(ret, 0);
 	assert_int_equal(lookup(p, "/mnt/a/dir")->num_settings, 2);
+	assert_int_equal(lookup(p, "/mnt/a/dir")->settings[0].uses,
+			 USE_BIT(USE_MMAP));
 }
 
 static void test_unknown_keeps_what_is_known(void **state)
@@ -530,6 +548,68 @@ static void test_scopes(void **state)
 	ret = write_as(p, 0, ALL, NOW + 4 + STORE_FRESH_S);
 	assert_int_equal(ret, 0);
 	assert_use(p, USE_SHARE, FIT, SCOPE_LOCAL, NOW + 4 + STORE_FRESH_S);
+}
+
+/* What all checks found unfit is not made fit by a few of them. */
+static void test_light(void **state)
+{
+	struct place *p = *state;
+	int ret;
+
+	set_local(p, true);
+	fixture_set(p->f, "io.size", OUTCOME_FAIL, "never");
+	ret = write_as(p, 0, ALL, NOW);
+	assert_int_equal(ret, 0);
+
+	p->f->input.catalogue = p->f->catalogue;
+	ret = write_as(p, 0, ALL, NOW + 1);
+	assert_int_equal(ret, 0);
+	assert_use(p, USE_SHARE, UNFIT, SCOPE_LOCAL, NOW);
+	assert_true(lookup(p, "/mnt/a/dir")->uses[USE_TDB].light);
+	assert_false(lookup(p, "/mnt/a/dir")->uses[USE_SHARE].light);
+	fixture_set(p->f, "io.size", OUTCOME_PASS, NULL);
+	ret = write_as(p, 0, ALL, NOW + 2);
+	assert_int_equal(ret, 0);
+	assert_use(p, USE_SHARE, UNFIT, SCOPE_LOCAL, NOW);
+	assert_use(p, USE_TDB, FIT, SCOPE_LOCAL, NOW + 2);
+
+	/* but across nodes is more than on one */
+	set_local(p, false);
+	fixture_set(p->f, "io.size", OUTCOME_FAIL, "never");
+	ret = write_as(p, 0, ALL, NOW + 3);
+	assert_int_equal(ret, 0);
+	assert_use(p, USE_SHARE, UNFIT, SCOPE_CLUSTER, NOW + 3);
+	assert_true(lookup(p, "/mnt/a/dir")->uses[USE_SHARE].light);
+
+	/* a light one goes with the next, a full one with the next full one */
+	fixture_set(p->f, "io.size", OUTCOME_PASS, NULL);
+	ret = write_as(p, 0, ALL, NOW + 4);
+	assert_int_equal(ret, 0);
+	assert_use(p, USE_SHARE, FIT, SCOPE_CLUSTER, NOW + 4);
+	p->f->input.catalogue = NULL;
+	fixture_set(p->f, "io.size", OUTCOME_FAIL, "never");
+	ret = write_as(p, 0, ALL, NOW + 5);
+	assert_int_equal(ret, 0);
+	fixture_set(p->f, "io.size", OUTCOME_PASS, NULL);
+	ret = write_as(p, 0, ALL, NOW + 6);
+	assert_int_equal(ret, 0);
+	assert_use(p, USE_SHARE, FIT, SCOPE_CLUSTER, NOW + 6);
+}
+
+static void test_unknown_is_replaced(void **state)
+{
+	struct place *p = *state;
+	int ret;
+
+	fixture_set(p->f, "io.size", OUTCOME_SKIPPED, "no time");
+	ret = write_as(p, 0, ALL, NOW);
+	assert_int_equal(ret, 0);
+	assert_use(p, USE_SHARE, UNKNOWN, SCOPE_CLUSTER, NOW);
+	fixture_set(p->f, "io.size", OUTCOME_PASS, NULL);
+	set_local(p, true);
+	ret = write_as(p, 0, ALL, NOW + 1);
+	assert_int_equal(ret, 0);
+	assert_use(p, USE_SHARE, FIT, SCOPE_LOCAL, NOW + 1);
 }
 
 static void test_fresh(void **state)
@@ -764,6 +844,7 @@ static void test_mangled(void **state)
 	json_t *json = NULL;
 	json_t *uses = NULL;
 	json_t *mmap = NULL;
+	json_t *value = NULL;
 	char *name = NULL;
 	int ret;
 
@@ -779,6 +860,18 @@ static void test_mangled(void **state)
 	mangle_all(p, name, json, mmap);
 	mangle_all(p, name, json,
 		   json_array_get(json_object_get(json, "settings"), 0));
+
+	json_object_set_new(json, "schema", json_integer(2));
+	ret = json_dump_file(json, name, 0);
+	assert_int_equal(ret, 0);
+	assert_lookup(p, "/mnt/a/dir", EINVAL);
+	json_object_set_new(json, "schema", json_integer(1));
+	value = json_incref(json_object_get(json, "key"));
+	json_object_set_new(json, "key", json_string("0123456789abcdef"));
+	ret = json_dump_file(json, name, 0);
+	assert_int_equal(ret, 0);
+	assert_lookup(p, "/mnt/a/dir", EINVAL);
+	json_object_set_new(json, "key", value);
 
 	json_object_set_new(mmap, "fitness", json_string("fine"));
 	ret = json_dump_file(json, name, 0);
@@ -1052,6 +1145,7 @@ static pid_t child(struct place *p, void (*fn)(struct place *, unsigned),
 	pid_t pid = fork();
 
 	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		fn(p, arg);
 		execlp("true", "true", NULL);
 		_exit(1);
@@ -1232,6 +1326,8 @@ int main(void)
 		STORE_TEST(test_settings_are_not_doubled),
 		STORE_TEST(test_unknown_keeps_what_is_known),
 		STORE_TEST(test_scopes),
+		STORE_TEST(test_light),
+		STORE_TEST(test_unknown_is_replaced),
 		STORE_TEST(test_fresh),
 		STORE_TEST(test_keys),
 		STORE_TEST(test_remounted),
