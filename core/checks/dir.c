@@ -14,12 +14,25 @@ static struct round *named(struct rounds *r, enum whose whose,
 	return round;
 }
 
+/* By stat and in a listing */
+static void is_listed(struct rounds *r, const char *name, uint64_t times,
+		      const char *means)
+{
+	struct round *round = named(r, THEIRS, PROBE_LIST, name);
+
+	round->see = SEE_COUNT;
+	round->expected = times;
+	round->sight = SEEN;
+	round->means = means;
+}
+
 static void is_there(struct rounds *r, const char *name, const char *means)
 {
 	struct round *round = named(r, THEIRS, PROBE_LOOKUP, name);
 
 	round->sight = SEEN;
 	round->means = means;
+	is_listed(r, name, 1, means);
 }
 
 static void is_gone(struct rounds *r, const char *name, const char *means)
@@ -30,6 +43,7 @@ static void is_gone(struct rounds *r, const char *name, const char *means)
 	round->expected = ENOENT;
 	round->sight = SEEN;
 	round->means = means;
+	is_listed(r, name, 0, means);
 }
 
 /* Nobody looks a name up before its maker has said that it is there */
@@ -67,15 +81,15 @@ const struct check check_dir_visibility = {
 	.name = "dir.visibility",
 	.holds = "what one member creates, renames and unlinks the others see",
 	.how = "Each member creates, renames and unlinks files with names "
-	       "that nobody has used before; each time another looks the "
-	       "names up by stat. Seen within 1 s is a pass, later is slow, "
-	       "and not although the attribute cache's time is over a "
-	       "failure.",
-	.depends = "smbd looks names up on the file system at each open, "
-		   "rename and listing (source3/smbd/filename.c, "
-		   "source3/smbd/open.c) and tells clients by change notify "
-		   "what other nodes' clients did, which they then look for "
-		   "(source3/smbd/notify.c).",
+	       "that nobody has used before; each time another looks for "
+	       "the names by stat and in a listing of the directory. Seen "
+	       "within 1 s is a pass, later is slow, and not although the "
+	       "attribute cache's time is over a failure.",
+	.depends = "smbd looks names up on the file system at each open and "
+		   "rename (source3/smbd/filename.c, source3/smbd/open.c), "
+		   "lists directories for clients (source3/smbd/dir.c), and "
+		   "tells them by change notify what other nodes' clients "
+		   "did, which they then look for (source3/smbd/notify.c).",
 	.remedy = "Mount with shorter times for names (FUSE: entry time-out "
 		  "and negative time-out 0; NFS: 'lookupcache=none' or a "
 		  "short 'acdirmax'; sshfs: 'dir_cache=no').",

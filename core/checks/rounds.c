@@ -239,6 +239,7 @@ static const char *op_text(TALLOC_CTX *mem_ctx, const struct round *round)
 		[PROBE_STAT] = "fstat",
 		[PROBE_END] = "lseek(SEEK_END)",
 		[PROBE_LOOKUP] = "stat",
+		[PROBE_LIST] = "getdents",
 		[PROBE_RENAME] = "rename",
 		[PROBE_UNLINK] = "unlink",
 		[PROBE_APPEND] = "write with O_APPEND",
@@ -338,6 +339,10 @@ static const char *seen_text(TALLOC_CTX *mem_ctx, const struct round *round,
 		return talloc_asprintf(mem_ctx, "size %llu",
 				       (unsigned long long)a->size);
 	case SEE_COUNT:
+		if (a->wrong == 0) {
+			return talloc_asprintf(mem_ctx, "%llu",
+					       (unsigned long long)a->count);
+		}
 		return talloc_asprintf(mem_ctx, "%llu, and %llu others",
 				       (unsigned long long)a->count,
 				       (unsigned long long)a->wrong);
@@ -792,7 +797,7 @@ static uint64_t round_weight(const struct round *round)
 	if (round->setup || round->see < SEE_ERRNO) {
 		return 0;
 	}
-	return round->see == SEE_COUNT ? round->expected : 1;
+	return round->req.op == PROBE_COUNT ? round->expected : 1;
 }
 
 static void note_age(struct rounds_state *state, uint64_t age)

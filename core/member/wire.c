@@ -90,6 +90,7 @@ static const char *const op_names[PROBE_OPS] = {
 	[PROBE_STAT] = "stat",
 	[PROBE_END] = "end",
 	[PROBE_LOOKUP] = "lookup",
+	[PROBE_LIST] = "list",
 	[PROBE_RENAME] = "rename",
 	[PROBE_UNLINK] = "unlink",
 	[PROBE_FORK_CLOSE] = "fork-close",

@@ -354,6 +354,36 @@ int probe_dir_remove(struct probe_dir *dir)
 	return ret;
 }
 
+struct listing {
+	const char *name;
+	uint64_t count;
+};
+
+static bool listed(int fd, const char *name, void *private_data)
+{
+	struct listing *listing = private_data;
+
+	(void)fd;
+	listing->count += strcmp(name, listing->name) == 0;
+	return true;
+}
+
+int probe_dir_list(struct probe_dir *dir, const char *name, uint64_t *count)
+{
+	struct listing listing = { .name = name };
+	int fd = -1;
+	int ret;
+
+	ret = open_below(dir->run, ".", O_RDONLY | O_DIRECTORY, &fd);
+	if (ret != 0) {
+		return ret;
+	}
+	ret = each_entry(fd, listed, &listing);
+	syscalls()->close(fd);
+	*count = listing.count;
+	return ret;
+}
+
 void probe_dir_close(struct probe_dir *dir)
 {
 	if (dir->run != -1) {

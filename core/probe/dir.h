@@ -18,6 +18,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define PROBE_DIR_NAME ".pingpong"
 
@@ -49,6 +50,12 @@ int probe_dir_open(struct probe_dir *dir, const char *name, bool make);
  * empty. Returns 0 or the errno of the first thing that could not be removed.
  */
 int probe_dir_remove(struct probe_dir *dir);
+
+/*
+ * How often the run's directory, opened anew, lists a name: 0 or 1 where all
+ * is well. Returns 0 or the errno of the call.
+ */
+int probe_dir_list(struct probe_dir *dir, const char *name, uint64_t *count);
 
 /* Close what is open, but for place. */
 void probe_dir_close(struct probe_dir *dir);

@@ -563,6 +563,13 @@ static int op_lookup(struct probe_worker *worker,
 	return 0;
 }
 
+static int op_list(struct probe_worker *worker,
+		   const struct probe_request *req,
+		   struct probe_answer *answer)
+{
+	return probe_dir_list(&worker->dir, req->name, &answer->count);
+}
+
 static int op_rename(struct probe_worker *worker,
 		     const struct probe_request *req,
 		     struct probe_answer *answer)
@@ -869,6 +876,7 @@ static const struct {
 	[PROBE_STAT] = { op_stat, USES_SLOT },
 	[PROBE_END] = { op_end, USES_SLOT },
 	[PROBE_LOOKUP] = { op_lookup, USES_RUN },
+	[PROBE_LIST] = { op_list, USES_RUN },
 	[PROBE_RENAME] = { op_rename, USES_RUN },
 	[PROBE_UNLINK] = { op_unlink, USES_RUN },
 	[PROBE_FORK_CLOSE] = { op_fork_close, USES_SLOT },

@@ -38,6 +38,7 @@ enum probe_op {
 	PROBE_STAT,	/* of the slot's file */
 	PROBE_END,	/* size: where lseek(SEEK_END) finds the end */
 	PROBE_LOOKUP,	/* fstatat of `name`: size, inode; ENOENT */
+	PROBE_LIST,	/* count: how often the directory lists `name` */
 	PROBE_RENAME,	/* `name` to `name2` */
 	PROBE_UNLINK,	/* `name` */
 	PROBE_FORK_CLOSE,/* a forked child closes the slot's descriptor and
