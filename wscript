@@ -39,8 +39,8 @@ def options(opt):
     features.add_option('--without-vfs', action='store_true',
                         help='leave out the Samba VFS module')
     features.add_option('--without-ctdb', action='store_true',
-                        help='leave out the CTDB event script and the '
-                             'resident agent')
+                        help='leave out all of CTDB: the event script, the '
+                             'resident agent and pingpong-smbconf')
     features.add_option('--without-smbconf', action='store_true',
                         help='leave out pingpong-smbconf, which reads and '
                              'writes the configuration of Samba')
@@ -75,9 +75,9 @@ def configure(conf):
                 errmsg='not found (needed unless --without-ctdb)')
         conf.define('HAVE_CTDB_EVENTS', 1)
     env.WITH_VFS = not opts.without_vfs and not opts.sanitize
-    if env.WITH_VFS or not opts.without_smbconf:
+    env.WITH_SMBCONF = env.WITH_CTDB and not opts.without_smbconf
+    if env.WITH_VFS or env.WITH_SMBCONF:
         configure_samba(conf)
-    env.WITH_SMBCONF = not opts.without_smbconf
     if env.WITH_SMBCONF:
         library(conf, 'smbconf', 'stdint.h stdbool.h talloc.h smbconf.h',
                 includes=['/usr/include/samba-4.0'],
@@ -130,7 +130,7 @@ def configure_samba(conf):
     conf.find_program('smbd', path_list=os.environ['PATH'].split(':')
                       + ['/usr/sbin'],
                       errmsg='not found (needed unless --without-vfs and '
-                             '--without-smbconf)')
+                             '--without-ctdb)')
     for line in conf.cmd_and_log(env.SMBD + ['-b']).splitlines():
         name, _, value = line.strip().partition(': ')
         if name == 'MODULESDIR':
