@@ -711,8 +711,8 @@ static struct tevent_req *many_send(TALLOC_CTX *mem_ctx,
 				    struct run *run,
 				    struct check_result *result)
 {
-	return pairs_send(mem_ctx, ev, run, result, PROBE_PROCESS, many_build,
-			  many_judge);
+	return few_pairs_send(mem_ctx, ev, run, result, PROBE_PROCESS,
+			      many_build, many_judge);
 }
 
 const struct check check_lock_many = {

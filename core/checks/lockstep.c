@@ -19,6 +19,13 @@
 /* CTDB: RecLockLatencyMs (ctdb-tunables(7)) */
 #define SLOW_LIMIT_NS 1000000000ULL
 
+/* Pairs for what does not depend on who it is */
+#define FEW_PAIRS 4
+
+/* Scripts that run at the same time: more would only queue for the
+ * coordinator and the lock server */
+#define SCRIPTS_AT_ONCE 16
+
 /* From here on a check makes as few lock calls as it can */
 #define LEAN_LOCK_NS 100000000ULL
 
@@ -1310,6 +1317,34 @@ static struct tevent_req *many_begin(struct tevent_req *req,
 	return req;
 }
 
+static struct tevent_req *some_pairs_send(TALLOC_CTX *mem_ctx,
+					  struct tevent_context *ev,
+					  struct run *run,
+					  struct check_result *result,
+					  enum probe_family family,
+					  script_build_fn build,
+					  script_judge_fn judge,
+					  unsigned near, unsigned far)
+{
+	unsigned n = run_num_members(run);
+	struct many_state *state = NULL;
+	struct tevent_req *req = many_create(mem_ctx, ev, run, result,
+					     near + far, &state);
+	unsigned i;
+
+	if (req == NULL) {
+		return NULL;
+	}
+	state->judge = judge;
+	for (i = 0; i < near; i++) {
+		many_add(req, family, build, 2, i, (i + 1) % n);
+	}
+	for (i = 0; i < far; i++) {
+		many_add(req, family, build, 2, i, i + far);
+	}
+	return many_begin(req, ev);
+}
+
 struct tevent_req *pairs_send(TALLOC_CTX *mem_ctx, struct tevent_context *ev,
 			      struct run *run, struct check_result *result,
 			      enum probe_family family,
@@ -1317,22 +1352,22 @@ struct tevent_req *pairs_send(TALLOC_CTX *mem_ctx, struct tevent_context *ev,
 {
 	unsigned n = run_num_members(run);
 	unsigned far = n >= 4 ? n / 2 : 0;
-	struct many_state *state = NULL;
-	struct tevent_req *req = many_create(mem_ctx, ev, run, result,
-					     n + far, &state);
-	unsigned i;
 
-	if (req == NULL) {
-		return NULL;
-	}
-	state->judge = judge;
-	for (i = 0; i < n; i++) {
-		many_add(req, family, build, 2, i, (i + 1) % n);
-	}
-	for (i = 0; i < far; i++) {
-		many_add(req, family, build, 2, i, i + far);
-	}
-	return many_begin(req, ev);
+	return some_pairs_send(mem_ctx, ev, run, result, family, build, judge,
+			       n, far);
+}
+
+struct tevent_req *few_pairs_send(TALLOC_CTX *mem_ctx,
+				  struct tevent_context *ev, struct run *run,
+				  struct check_result *result,
+				  enum probe_family family,
+				  script_build_fn build,
+				  script_judge_fn judge)
+{
+	unsigned n = run_num_members(run);
+
+	return some_pairs_send(mem_ctx, ev, run, result, family, build, judge,
+			       n < FEW_PAIRS ? n : FEW_PAIRS, 0);
 }
 
 struct tevent_req *singles_send(TALLOC_CTX *mem_ctx,
@@ -1372,7 +1407,7 @@ static bool can_start(const struct many_state *state,
 {
 	unsigned i;
 
-	if (run_slow(state->run) && state->running > 0) {
+	if (state->running >= (run_slow(state->run) ? 1 : SCRIPTS_AT_ONCE)) {
 		return false;
 	}
 	for (i = 0; i < script->num_cast; i++) {

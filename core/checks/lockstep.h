@@ -156,6 +156,15 @@ struct tevent_req *pairs_send(TALLOC_CTX *mem_ctx, struct tevent_context *ev,
 			      script_build_fn build, script_judge_fn judge);
 int pairs_recv(struct tevent_req *req);
 
+/* The same with at most four pairs, for what depends on the file system or
+ * its server and not on the node. */
+struct tevent_req *few_pairs_send(TALLOC_CTX *mem_ctx,
+				  struct tevent_context *ev, struct run *run,
+				  struct check_result *result,
+				  enum probe_family family,
+				  script_build_fn build,
+				  script_judge_fn judge);
+
 /* Each member alone, one script each (cast[0]); ends with pairs_recv() */
 struct tevent_req *singles_send(TALLOC_CTX *mem_ctx,
 				struct tevent_context *ev, struct run *run,

@@ -12,6 +12,9 @@
  * (ctdb/server/ctdb_recovery_helper.c and ctdb_recoverd.c) */
 #define OP_MAX_MS 5000
 
+/* Members that start at the same time */
+#define STARTS_AT_ONCE 16
+
 /* SIGKILL to the end of a process that is not in D state */
 #define KILL_MS 2000
 
@@ -378,6 +381,7 @@ struct run_state {
 	struct tevent_context *ev;
 	struct run *run;
 	struct run_result *result;
+	unsigned starting;		/* members that were asked to start */
 	unsigned waiting;		/* members not yet started or begun */
 	int err;
 	const char *why;
@@ -386,6 +390,7 @@ struct run_state {
 	struct check_result *current;
 };
 
+static void run_start_next(struct tevent_req *req);
 static void run_started(struct tevent_req *subreq);
 static void run_make(struct tevent_req *req);
 static void run_made(struct tevent_req *subreq);
@@ -504,18 +509,30 @@ struct tevent_req *run_send(TALLOC_CTX *mem_ctx, struct tevent_context *ev,
 	}
 	talloc_set_destructor(run, run_destructor);
 	state->waiting = run->num_members;
-	for (i = 0; i < run->num_members; i++) {
-		struct tevent_req *subreq = member_start_send(
-			state, ev, &run->options.reach,
-			options->places[places == 1 ? 0 : i], i,
-			run_op_ms(run));
-
-		if (tevent_req_nomem(subreq, req)) {
-			return tevent_req_post(req, ev);
-		}
-		tevent_req_set_callback(subreq, run_started, req);
+	for (i = 0; i < run->num_members && i < STARTS_AT_ONCE; i++) {
+		run_start_next(req);
+	}
+	if (!tevent_req_is_in_progress(req)) {
+		return tevent_req_post(req, ev);
 	}
 	return req;
+}
+
+static void run_start_next(struct tevent_req *req)
+{
+	struct run_state *state = tevent_req_data(req, struct run_state);
+	struct run *run = state->run;
+	const char **places = run->options.places;
+	unsigned number = state->starting++;
+	struct tevent_req *subreq = NULL;
+
+	subreq = member_start_send(state, state->ev, &run->options.reach,
+				   places[places[1] == NULL ? 0 : number],
+				   number, run_op_ms(run));
+	if (tevent_req_nomem(subreq, req)) {
+		return;
+	}
+	tevent_req_set_callback(subreq, run_started, req);
 }
 
 /* The place a start failed at; ends the run when all have been heard of */
@@ -529,12 +546,18 @@ static void run_start_failed(struct tevent_req *req)
 		.detail = state->why,
 	};
 
-	if (state->err != ETIMEDOUT) {
+	if (state->err != ETIMEDOUT && state->err != EAGAIN) {
 		tevent_req_error(req, (uint64_t)state->err);
 		return;
 	}
 	state->result->same_directory = true;
-	run_all(state, OUTCOME_HUNG, state->why, &evidence);
+	if (state->err == EAGAIN) {
+		run_all(state, OUTCOME_SKIPPED,
+			talloc_asprintf(state, "could not tell: %s",
+					state->why), NULL);
+	} else {
+		run_all(state, OUTCOME_HUNG, state->why, &evidence);
+	}
 	tevent_req_done(req);
 }
 
@@ -581,12 +604,18 @@ static void run_started(struct tevent_req *subreq)
 		unsigned number = member_info(member)->number;
 
 		run->members[number] = talloc_move(run->members, &member);
-	} else if (state->err == 0 || state->err == ETIMEDOUT) {
+	} else if (state->err == 0 || state->err == EAGAIN ||
+		   (state->err == ETIMEDOUT && ret != EAGAIN)) {
 		/* what is plainly wrong is told before what hangs */
 		state->err = ret;
 		state->why = why;
 	}
-	if (--state->waiting > 0) {
+	state->waiting--;
+	if (state->starting < run->num_members) {
+		run_start_next(req);
+		return;
+	}
+	if (state->waiting > 0) {
 		return;
 	}
 	if (state->err != 0) {

@@ -4,6 +4,9 @@
 #include "core/member/channel.h"
 #include "core/member/wire.h"
 
+/* Time to read what lies there already */
+#define LATE_MS 50
+
 struct ask_state;
 
 struct channel {
@@ -16,6 +19,7 @@ struct channel {
 
 struct ask_state {
 	struct tevent_req *req;
+	struct tevent_context *ev;
 	struct channel *channel;	/* NULL: not in its list */
 	struct ask_state *next;
 	json_int_t id;			/* 0: waits for the hello */
@@ -162,6 +166,42 @@ static void ask_cleanup(struct tevent_req *req, enum tevent_req_state how)
 	ask_unlist(tevent_req_data(req, struct ask_state));
 }
 
+static void ask_time_over(struct tevent_context *ev, struct tevent_timer *te,
+			  struct timeval now, void *private_data);
+
+static bool ask_set_time(struct ask_state *state, unsigned ms)
+{
+	struct tevent_timer *te = tevent_add_timer(
+		state->ev, state, channel_deadline(ms), ask_time_over, state);
+
+	return te != NULL;
+}
+
+/*
+ * What has come and was not read yet is this process's own lateness, not the
+ * other side's silence.
+ */
+static void ask_time_over(struct tevent_context *ev, struct tevent_timer *te,
+			  struct timeval now, void *private_data)
+{
+	struct ask_state *state = talloc_get_type_abort(private_data,
+							struct ask_state);
+	const struct channel *channel = state->channel;
+	bool ok;
+
+	(void)ev;
+	(void)te;
+	(void)now;
+	if (channel != NULL && channel->wire != NULL &&
+	    wire_unread(channel->wire)) {
+		ok = ask_set_time(state, LATE_MS);
+		if (ok) {
+			return;
+		}
+	}
+	tevent_req_error(state->req, ETIMEDOUT);
+}
+
 static struct tevent_req *ask_create(TALLOC_CTX *mem_ctx,
 				     struct tevent_context *ev,
 				     unsigned timeout_ms,
@@ -176,9 +216,10 @@ static struct tevent_req *ask_create(TALLOC_CTX *mem_ctx,
 		return NULL;
 	}
 	state->req = req;
+	state->ev = ev;
 	talloc_set_destructor(state, ask_state_destructor);
 	tevent_req_set_cleanup_fn(req, ask_cleanup);
-	ok = tevent_req_set_endtime(req, ev, channel_deadline(timeout_ms));
+	ok = ask_set_time(state, timeout_ms);
 	if (!ok) {
 		talloc_free(req);
 		return NULL;

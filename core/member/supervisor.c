@@ -230,6 +230,7 @@ struct start_state {
 	json_t *hello;
 	char *why;
 	const char *stack;
+	bool starved;		/* it got no processor: that is no hang */
 };
 
 static int start_state_destructor(struct start_state *state)
@@ -252,6 +253,7 @@ static void start_examine(struct start_state *state, pid_t pid,
 		state, "%s, in state %c, system call %s, wchan %s", who,
 		autopsy.state, autopsy.syscall, autopsy.wchan);
 	state->stack = autopsy.stack;
+	state->starved = autopsy.found && !autopsy.blocked;
 }
 
 /* false: an earlier worker hangs where this one would */
@@ -355,11 +357,12 @@ static void start_killed(struct tevent_req *subreq)
 	ret = supervisor_kill_recv(subreq);
 	TALLOC_FREE(subreq);
 	if (ret == ETIMEDOUT) {
+		state->starved = false;
 		state->why = talloc_asprintf_append(
 			state->why, "; SIGKILL does not end it (process %d)",
 			(int)state->sv->pid);
 	}
-	tevent_req_error(req, ETIMEDOUT);
+	tevent_req_error(req, state->starved ? EAGAIN : ETIMEDOUT);
 }
 
 /* what stuck_record() will want to know */
@@ -390,7 +393,7 @@ int supervisor_start_recv(struct tevent_req *req, json_t **info,
 	if (ret == 0) {
 		take_mount(state->sv, *info);
 	}
-	if (ret == ETIMEDOUT && state->why != NULL) {
+	if ((ret == ETIMEDOUT || ret == EAGAIN) && state->why != NULL) {
 		*why = talloc_asprintf(mem_ctx, "%s%s%s", state->why,
 				       state->stack[0] != '\0' ? "\n" : "",
 				       state->stack);

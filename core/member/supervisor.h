@@ -32,8 +32,8 @@ struct supervisor *supervisor_create(TALLOC_CTX *mem_ctx,
  * stuck (core/member/stuck.h).
  *
  * supervisor_start_recv() returns 0 with *info (a new reference to the
- * worker's JSON object), the errno of its open, ETIMEDOUT, ECONNRESET (it
- * ended), EBUSY (there is one), or the errno of the process start.
+ * worker's JSON object), the errno of its open, ETIMEDOUT, EAGAIN (no answer
+ * in time for want of a processor: no hang), ECONNRESET (it ended), EBUSY (there is one), or the errno of the process start.
  * *why: with ETIMEDOUT, what the worker is doing: a line for a person and
  * after it, where the kernel tells, its stack; a child of mem_ctx. Else NULL.
  */

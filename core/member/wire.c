@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -530,6 +531,15 @@ int wire_send(struct wire *wire, json_t *frame, int fd)
 	ret = wire_keep(wire, line + sent, len - sent);
 	talloc_free(line);
 	return ret;
+}
+
+bool wire_unread(const struct wire *wire)
+{
+	struct pollfd pfd = { .fd = wire->rfd, .events = POLLIN };
+	int ret;
+
+	ret = poll(&pfd, 1, 0);
+	return ret == 1 && (pfd.revents & POLLIN) != 0;
 }
 
 /* ---- the worker's side ----------------------------------------------- */

@@ -16,6 +16,7 @@
 #ifndef PINGPONG_MEMBER_WIRE_H
 #define PINGPONG_MEMBER_WIRE_H
 
+#include <stdbool.h>
 #include <jansson.h>
 #include <talloc.h>
 #include <tevent.h>
@@ -55,6 +56,9 @@ struct wire *wire_create(TALLOC_CTX *mem_ctx, struct tevent_context *ev,
  * Returns 0, ENOMEM, EMSGSIZE, ENOBUFS or the errno of the write.
  */
 int wire_send(struct wire *wire, json_t *frame, int fd);
+
+/* Something has come that was not read yet. */
+bool wire_unread(const struct wire *wire);
 
 /* Requests and answers as frames; NULL for want of memory. */
 json_t *wire_from_request(const struct probe_request *request);
