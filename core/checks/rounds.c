@@ -1056,25 +1056,34 @@ static unsigned budget_ms(struct run *run)
 	return budget[run_level(run)];
 }
 
+/* Each trial proves as many pairs as there are members: of many, fewer do */
+static unsigned trials(const struct rounds_state *state)
+{
+	const unsigned *wanted = state->check->trials;
+	unsigned some = wanted[run_level(state->run)] * 4 / state->num;
+
+	if (state->check->go_on || state->num <= 4) {
+		return wanted[run_level(state->run)];
+	}
+	return some > wanted[RUN_LIGHT] ? some : wanted[RUN_LIGHT];
+}
+
 static bool enough(const struct rounds_state *state)
 {
-	enum run_level level = run_level(state->run);
 	uint64_t ms = (ring_now() - state->begin_ns) / 1000000;
+	enum outcome outcome = state->result->outcome;
+	bool done = state->trial >= trials(state);
+	bool over = ms >= budget_ms(state->run);
 
-	if (state->result->outcome != OUTCOME_PASS &&
-	    !(state->check->go_on &&
-	      state->result->outcome == OUTCOME_FAIL)) {
+	if (state->check->go_on) {
+		return done || (outcome != OUTCOME_PASS &&
+				outcome != OUTCOME_FAIL);
+	}
+	if (outcome != OUTCOME_PASS) {
 		return true;
 	}
-	if (state->check->go_on) {
-		return state->trial >= state->check->trials[level];
-	}
-	if (level == RUN_THOROUGH) {
-		return ms >= budget_ms(state->run) &&
-		       state->trial >= state->check->trials[level];
-	}
-	return state->trial >= state->check->trials[level] ||
-	       ms >= budget_ms(state->run);
+	return run_level(state->run) == RUN_THOROUGH ? done && over
+						     : done || over;
 }
 
 static void rounds_finish(struct rounds_state *state)
