@@ -353,10 +353,11 @@ static void run_call_killed(struct tevent_req *subreq)
 	ret = run_kill_recv(subreq);
 	TALLOC_FREE(subreq);
 	if (ret == ETIMEDOUT && state->told != NULL) {
-		/* not even SIGKILL: then it did hang */
+		/* then it did hang */
 		state->err = ETIMEDOUT;
 		state->told = talloc_asprintf(
-			state, "%s\nSIGKILL does not end it", state->told);
+			state, "%s\nSIGKILL did not end it, or a new worker "
+			"hung like it", state->told);
 	}
 	tevent_req_error(req, (uint64_t)state->err);
 }
@@ -453,6 +454,23 @@ static int run_prepare_results(struct run_state *state)
 	return 0;
 }
 
+static const char *own_text(struct check_result *res, const char *text)
+{
+	return text != NULL ? talloc_strdup(res, text) : NULL;
+}
+
+static void run_take_evidence(struct check_result *res,
+			      const struct evidence *evidence)
+{
+	res->evidence = (struct evidence){
+		.operation = own_text(res, evidence->operation),
+		.member = own_text(res, evidence->member),
+		.expected = own_text(res, evidence->expected),
+		.seen = own_text(res, evidence->seen),
+		.detail = own_text(res, evidence->detail),
+	};
+}
+
 /* The outcome of every check when there is nothing to run them on */
 static void run_all(struct run_state *state, enum outcome outcome,
 		    const char *why, const struct evidence *evidence)
@@ -465,7 +483,7 @@ static void run_all(struct run_state *state, enum outcome outcome,
 		res->outcome = outcome;
 		res->why = talloc_strdup(res, why);
 		if (evidence != NULL) {
-			res->evidence = *evidence;
+			run_take_evidence(res, evidence);
 		}
 	}
 }
@@ -545,6 +563,9 @@ static void run_start_failed(struct tevent_req *req)
 		.seen = "none",
 		.detail = state->why,
 	};
+	/* a line for a person, then the stack */
+	const char *line = talloc_strndup(state, state->why,
+					  strcspn(state->why, "\n"));
 
 	if (state->err != ETIMEDOUT && state->err != EAGAIN) {
 		tevent_req_error(req, (uint64_t)state->err);
@@ -554,9 +575,9 @@ static void run_start_failed(struct tevent_req *req)
 	if (state->err == EAGAIN) {
 		run_all(state, OUTCOME_SKIPPED,
 			talloc_asprintf(state, "could not tell: %s",
-					state->why), NULL);
+					line), NULL);
 	} else {
-		run_all(state, OUTCOME_HUNG, state->why, &evidence);
+		run_all(state, OUTCOME_HUNG, line, &evidence);
 	}
 	tevent_req_done(req);
 }
@@ -640,8 +661,8 @@ static void run_call_member(struct tevent_req *req, unsigned member,
 	struct run *run = state->run;
 	struct tevent_req *subreq = NULL;
 
-	subreq = member_call_send(state, state->ev, run->members[member],
-				  request, -1, run_op_ms(run));
+	subreq = run_call_send(state, state->ev, run, member, request, -1,
+			       run_op_ms(run));
 	if (tevent_req_nomem(subreq, req)) {
 		return;
 	}
@@ -663,22 +684,27 @@ static int run_prepared(struct tevent_req *req, struct tevent_req *subreq,
 				     .seen = "none" };
 	int ret;
 
-	ret = member_call_recv(subreq, answer);
-	if (ret == ETIMEDOUT) {
+	ret = run_call_recv(subreq, state, answer, &evidence.detail);
+	switch (ret) {
+	case 0:
+		return 0;
+	case ETIMEDOUT:
+	case ETIME:
+	case EAGAIN:
 		state->result->same_directory = true;
-		run_all(state, OUTCOME_HUNG,
+		run_all(state, ret == ETIMEDOUT ? OUTCOME_HUNG
+						: OUTCOME_SKIPPED,
 			talloc_asprintf(state, "'%s': no answer: %s", name,
 					what),
 			&evidence);
 		run_clean(req);
 		return ret;
-	}
-	if (ret != 0) {
+	default:
 		state->why = talloc_asprintf(state, "'%s': its worker is "
 					     "gone: %s", name, what);
 		tevent_req_error(req, ret == ENOMEM ? ENOMEM : EHOSTUNREACH);
+		return ret;
 	}
-	return ret;
 }
 
 static void run_make(struct tevent_req *req)

@@ -33,9 +33,11 @@ struct supervisor *supervisor_create(TALLOC_CTX *mem_ctx,
  *
  * supervisor_start_recv() returns 0 with *info (a new reference to the
  * worker's JSON object), the errno of its open, ETIMEDOUT, EAGAIN (no answer
- * in time for want of a processor: no hang), ECONNRESET (it ended), EBUSY (there is one), or the errno of the process start.
- * *why: with ETIMEDOUT, what the worker is doing: a line for a person and
- * after it, where the kernel tells, its stack; a child of mem_ctx. Else NULL.
+ * in time for want of a processor: no hang), ECONNRESET (it ended), EBUSY
+ * (there is one), or the errno of the process start.
+ * *why: with ETIMEDOUT and EAGAIN, what the worker is doing: a line for a
+ * person and after it, where the kernel tells, its stack; a child of mem_ctx.
+ * Else NULL.
  */
 struct tevent_req *supervisor_start_send(TALLOC_CTX *mem_ctx,
 					 struct tevent_context *ev,
