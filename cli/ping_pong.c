@@ -221,7 +221,7 @@ static bool begins_with_text(const uint8_t *buf, size_t size)
 	return true;
 }
 
-/* Somebody holds one byte of the ring */
+/* Somebody holds one byte of the ring, or two in the middle of a turn */
 static bool ring_in_use(int fd, uint64_t nlocks)
 {
 	struct flock fl = {
@@ -233,7 +233,8 @@ static bool ring_in_use(int fd, uint64_t nlocks)
 
 	ret = syscalls()->fcntl_lock(fd, F_GETLK, &fl);
 
-	return ret == 0 && fl.l_type == F_WRLCK && fl.l_len == 1;
+	return ret == 0 && fl.l_type == F_WRLCK &&
+	       (fl.l_len == 1 || fl.l_len == 2);
 }
 
 /* The rule of ping_pong.h for a file of 1 .. FILE_MAX bytes */
@@ -246,14 +247,11 @@ static bool is_ring_file(int fd, uint64_t nlocks,
 	if (!begins_with_text(buf, size)) {
 		return exact_size || buf[size - 1] == '\0';
 	}
-	if (!exact_size) {
-		return false;
-	}
 	if (nul == buf + size - 1) {
 		return true;
 	}
 
-	return nlocks != 0 && ring_in_use(fd, nlocks);
+	return exact_size && nlocks != 0 && ring_in_use(fd, nlocks);
 }
 
 static int refused(const char *path, const char *why)
@@ -283,8 +281,8 @@ static int check_owner(const struct door *door, off_t size)
 	}
 	ok = is_ring_file(door->ring.fd, door->ring.nlocks, buf, size);
 	if (!ok) {
-		return refused(door->path, "it holds something else than a "
-			       "ring of this many locks (name a new file)");
+		return refused(door->path, "it does not look like a file of "
+			       "ping_pong's (name a new one)");
 	}
 
 	return 0;

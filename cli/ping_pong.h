@@ -26,18 +26,18 @@
  * FILE is made when it does not exist. One that exists is used only if it
  * looks like a file of ping_pong's, otherwise it is refused and stays as it
  * is. Such a file holds NUM_LOCKS counters and one byte more, which is never
- * written and so remains NUL; the counters can have any value, that of
- * letters included. Used are:
+ * written and so remains NUL. The counters can have any value, that of four
+ * letters included, and the next run may ask for another NUM_LOCKS. Used are:
  *
  * - an empty file;
- * - one of exactly NUM_LOCKS + 1 bytes (with -l: of any size), unless it
- *   begins with text. With text it is used if its only NUL is its last byte,
- *   or if somebody holds the lock of a single byte of the ring at this
- *   moment: the older tool, when it shortens a file of more locks, leaves a
- *   counter where the NUL should be;
- * - one of another size, for it may come from a ring with another NUM_LOCKS,
- *   if it does not begin with text and its last byte is NUL. It is then given
- *   its new size.
+ * - one that does not begin with text, if its last byte is NUL or it has
+ *   NUM_LOCKS + 1 bytes (with -l: in any case);
+ * - one that begins with text, if its last byte, and no other, is NUL: no
+ *   text has one. Or if it has NUM_LOCKS + 1 bytes and somebody holds a byte
+ *   or two of the ring at this moment: the older tool, when it shortens a
+ *   file of more locks, leaves a counter where the NUL should be.
+ *
+ * A file of another size is given its new one.
  *
  * Never used: a file larger than 64 KiB (hence NUM_LOCKS is at most 65535),
  * a symbolic link, and what is no regular file. "Text" is four printable
