@@ -26,6 +26,7 @@ static const struct {
 	{ "status", cmd_status, "the verdicts that this host keeps" },
 	{ "forget", cmd_forget, "forget the verdict on a path" },
 	{ "agent", cmd_agent, "serve a check that runs on another host" },
+	{ "preflight", cmd_preflight, "for the VFS module: check one share" },
 };
 
 #define NUM_COMMANDS (sizeof(commands) / sizeof(commands[0]))

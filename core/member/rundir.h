@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A directory of our own under RUNDIR
+ */
+#ifndef PINGPONG_MEMBER_RUNDIR_H
+#define PINGPONG_MEMBER_RUNDIR_H
+
+/*
+ * Open RUNDIR/NAME (0700), both are made if need be. rundir: normally RUNDIR.
+ *
+ * Returns 0 with *fd, EPERM (we are not root, or it is open to others),
+ * ENAMETOOLONG, or the errno of mkdir or open.
+ */
+int rundir_open(const char *rundir, const char *name, int *fd);
+
+#endif

@@ -1,0 +1,717 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Divisions: what is kept; the check; the judgement; how often one may speak.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/member/rundir.h"
+#include "vfs_pingpong/gate.h"
+
+/* Paths that are kept at the same time */
+#define MAX_KEPT 32
+
+/* So long, in seconds, one has to do with "hung": then it is asked again. */
+#define HUNG_FRESH_S 30
+
+#define MAX_LINE 1024
+
+/* ---- what is kept -------------------------------------------------------- */
+
+/* Which file it is; all zero: none */
+struct identity {
+	dev_t dev;
+	ino_t ino;
+	off_t size;
+	struct timespec modified, changed;
+};
+
+struct kept {
+	struct kept *next;
+	char *path;
+	char *paths_file, *record_file;
+	struct identity paths_id, record_id;
+	struct stored_record *record;
+};
+
+static struct kept *all_kept;
+static unsigned num_kept;
+static int mounts_fd = -1;
+
+static void identify(const char *file, struct identity *id)
+{
+	struct stat st = {};
+	int ret;
+
+	*id = (struct identity){};
+	ret = stat(file, &st);
+	if (ret == 0) {
+		id->dev = st.st_dev;
+		id->ino = st.st_ino;
+		id->size = st.st_size;
+		id->modified = st.st_mtim;
+		id->changed = st.st_ctim;
+	}
+}
+
+static bool same_time(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+static bool unchanged(const char *file, const struct identity *then)
+{
+	struct identity now = {};
+
+	identify(file, &now);
+	return now.ino != 0 && now.dev == then->dev && now.ino == then->ino &&
+	       now.size == then->size &&
+	       same_time(&now.modified, &then->modified) &&
+	       same_time(&now.changed, &then->changed);
+}
+
+static void forget_kept(struct kept **at)
+{
+	struct kept *kept = *at;
+
+	*at = kept->next;
+	num_kept--;
+	talloc_free(kept);
+}
+
+static void forget_all_kept(void)
+{
+	while (all_kept != NULL) {
+		forget_kept(&all_kept);
+	}
+}
+
+/* The kernel tells a poller once that the mounts are not as they were. */
+static bool mounts_changed(const char *mountinfo)
+{
+	struct pollfd pfd = {.events = POLLPRI};
+	int ret;
+
+	if (mounts_fd == -1) {
+		mounts_fd = open(mountinfo, O_RDONLY | O_CLOEXEC);
+		return true;
+	}
+	pfd.fd = mounts_fd;
+	ret = poll(&pfd, 1, 0);
+	return ret == -1 || (pfd.revents & (POLLPRI | POLLERR)) != 0;
+}
+
+/* The record that is kept of a path, or NULL */
+static struct stored_record *find_kept(const char *path)
+{
+	struct kept **at = &all_kept;
+	bool ok;
+
+	while (*at != NULL && strcmp((*at)->path, path) != 0) {
+		at = &(*at)->next;
+	}
+	if (*at == NULL) {
+		return NULL;
+	}
+	ok = unchanged((*at)->paths_file, &(*at)->paths_id) &&
+	     unchanged((*at)->record_file, &(*at)->record_id);
+	if (!ok) {
+		forget_kept(at);
+		return NULL;
+	}
+	return (*at)->record;
+}
+
+static struct kept *new_kept(const char *statedir, const char *path)
+{
+	struct kept *kept = talloc_zero(NULL, struct kept);
+
+	if (kept == NULL) {
+		return NULL;
+	}
+	kept->path = talloc_strdup(kept, path);
+	kept->paths_file = talloc_asprintf(kept, "%s/paths.json", statedir);
+	if (kept->path == NULL || kept->paths_file == NULL) {
+		talloc_free(kept);
+		return NULL;
+	}
+	return kept;
+}
+
+/*
+ * Look a path up, in what is kept or in the store: 0 or as store_lookup(). The
+ * record is kept: it is there until the next call.
+ */
+static int look_up(const struct gate_places *places, const char *path,
+		   struct stored_record **record)
+{
+	struct kept *kept = NULL;
+	bool changed;
+	int ret;
+
+	/* before the store is read: a later change is told the next time */
+	changed = mounts_changed(places->mountinfo);
+	if (changed || num_kept >= MAX_KEPT) {
+		forget_all_kept();
+	}
+	*record = find_kept(path);
+	if (*record != NULL) {
+		return 0;
+	}
+	kept = new_kept(places->statedir, path);
+	if (kept == NULL) {
+		return ENOMEM;
+	}
+	identify(kept->paths_file, &kept->paths_id);
+	ret = store_lookup(kept, places->statedir, places->mountinfo, path,
+			   &kept->record);
+	if (ret == 0) {
+		kept->record_file = talloc_asprintf(
+			kept, "%s/verdicts/%s.json", places->statedir,
+			kept->record->key);
+		ret = kept->record_file != NULL ? 0 : ENOMEM;
+	}
+	if (ret != 0) {
+		talloc_free(kept);
+		return ret;
+	}
+	identify(kept->record_file, &kept->record_id);
+	kept->next = all_kept;
+	all_kept = kept;
+	num_kept++;
+	*record = kept->record;
+	return 0;
+}
+
+/* ---- the check ----------------------------------------------------------- */
+
+static uint64_t now_ms(void)
+{
+	struct timespec ts = {};
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+/*
+ * The program's signals are as in a fresh process, its descriptors are
+ * nothing, the pipe and nothing, its directory is no share's.
+ */
+static int prepare(posix_spawnattr_t *attr, posix_spawn_file_actions_t *files,
+		   int answer_fd)
+{
+	sigset_t none, all;
+	int ret;
+
+	sigemptyset(&none);
+	sigfillset(&all);
+	ret = posix_spawnattr_setsigmask(attr, &none);
+	ret |= posix_spawnattr_setsigdefault(attr, &all);
+	ret |= posix_spawnattr_setflags(
+		attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+	ret |= posix_spawn_file_actions_addchdir_np(files, "/");
+	ret |= posix_spawn_file_actions_addopen(files, STDIN_FILENO,
+						"/dev/null", O_RDONLY, 0);
+	ret |= posix_spawn_file_actions_adddup2(files, answer_fd,
+						STDOUT_FILENO);
+	ret |= posix_spawn_file_actions_addopen(files, STDERR_FILENO,
+						"/dev/null", O_WRONLY, 0);
+	ret |= posix_spawn_file_actions_addclosefrom_np(files,
+							STDERR_FILENO + 1);
+	return ret == 0 ? 0 : ENOMEM;
+}
+
+static int spawn(const struct gate_places *places,
+		 const struct gate_question *question, int answer_fd)
+{
+	char timeout[16];
+	const char *argv[] = {
+		"pingpong", "preflight", "--scope",
+		question->scope == SCOPE_CLUSTER ? "cluster" : "local",
+		"--timeout", timeout, "--", question->path, NULL,
+	};
+	const char *envp[] = {
+		"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", NULL,
+	};
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t attr;
+	pid_t pid;
+	int ret;
+
+	snprintf(timeout, sizeof(timeout), "%u", question->timeout_ms / 1000);
+	ret = posix_spawnattr_init(&attr);
+	if (ret != 0) {
+		return ret;
+	}
+	ret = posix_spawn_file_actions_init(&files);
+	if (ret == 0) {
+		ret = prepare(&attr, &files, answer_fd);
+		if (ret == 0) {
+			ret = posix_spawn(&pid, places->command, &files, &attr,
+					  (char **)argv, (char **)envp);
+		}
+		posix_spawn_file_actions_destroy(&files);
+	}
+	posix_spawnattr_destroy(&attr);
+	return ret;
+}
+
+/*
+ * Read up to the end of the line or of the pipe. Returns 0, ETIMEDOUT or the
+ * errno of the read.
+ */
+static int read_line(int fd, uint64_t until_ms, char line[MAX_LINE])
+{
+	size_t len = 0;
+	char *end = NULL;
+	ssize_t n;
+
+	line[0] = '\0';
+	while (end == NULL && len < MAX_LINE - 1) {
+		struct pollfd pfd = {.fd = fd, .events = POLLIN};
+		uint64_t now = now_ms();
+		int ret;
+
+		if (now >= until_ms) {
+			return ETIMEDOUT;
+		}
+		ret = poll(&pfd, 1, (int)(until_ms - now));
+		if (ret == 0 || (ret == -1 && errno == EINTR)) {
+			continue;
+		}
+		n = read(fd, line + len, MAX_LINE - 1 - len);
+		if (n == -1 && errno == EINTR) {
+			continue;
+		}
+		if (n == -1) {
+			return errno;
+		}
+		if (n == 0) {
+			break;
+		}
+		len += n;
+		line[len] = '\0';
+		end = strchr(line, '\n');
+	}
+	line[strcspn(line, "\n")] = '\0';
+	return 0;
+}
+
+/* Have the path checked: 0 with the program's line, or an errno. */
+static int have_checked(const struct gate_places *places,
+			const struct gate_question *question,
+			char line[MAX_LINE])
+{
+	uint64_t until_ms = now_ms() + question->timeout_ms;
+	int fds[2];
+	int ret;
+
+	ret = pipe2(fds, O_CLOEXEC);
+	if (ret == -1) {
+		return errno;
+	}
+	ret = spawn(places, question, fds[1]);
+	close(fds[1]);
+	if (ret == 0) {
+		ret = read_line(fds[0], until_ms, line);
+	}
+	close(fds[0]);
+	return ret;
+}
+
+/* ---- the judgement ------------------------------------------------------- */
+
+/* What is known of all the uses that were asked for */
+struct findings {
+	const struct stored_use *unfit;
+	enum use unfit_use;
+	const struct setting *against;	/* a setting that the share has not */
+	const struct setting *instead;	/* it has another in its place */
+	bool one_node;			/* a cluster was asked for */
+	bool not_known;			/* a check could tell more */
+	const char *unknown_reason;	/* that was stored, or NULL */
+};
+
+static bool is_fresh(const struct stored_use *use,
+		     const struct gate_question *question, time_t now)
+{
+	unsigned max_age_s = question->max_age_s;
+
+	if (use->light && use->hung && max_age_s > HUNG_FRESH_S) {
+		max_age_s = HUNG_FRESH_S;
+	}
+	return stored_use_fresh(use, now, max_age_s);
+}
+
+static bool is_of_smbconf(const struct setting *setting, unsigned uses)
+{
+	return strcmp(setting->file, "smb.conf") == 0 &&
+	       (setting->uses & uses) != 0;
+}
+
+/*
+ * Is all that mends the use set for the share? UNKNOWN: *instead of a setting
+ * it has another.
+ */
+static enum fitness is_mended(const struct stored_record *record, enum use use,
+			      const struct gate_question *question,
+			      const struct setting **instead)
+{
+	enum fitness mended = UNFIT;
+	size_t i;
+
+	if (record->uses[use].mended_by[0] == NULL) {
+		return UNFIT;
+	}
+	for (i = 0; i < record->num_settings; i++) {
+		const struct setting *s = &record->settings[i];
+		enum fitness has;
+
+		if (!s->needed || !is_of_smbconf(s, USE_BIT(use))) {
+			continue;
+		}
+		has = question->has(s->parameter, s->value,
+				    question->private_data);
+		if (has == UNFIT) {
+			return UNFIT;
+		}
+		if (has == UNKNOWN) {
+			*instead = s;
+		}
+		mended = mended == UNKNOWN ? UNKNOWN : has;
+	}
+	return mended;
+}
+
+/*
+ * A share may ask for more than the uses say: leases and flock. Where these
+ * do not work the record says what must not be set.
+ */
+static const struct setting *find_against(
+	const struct stored_record *record,
+	const struct gate_question *question)
+{
+	static const char *const asking[] = {
+		"kernel oplocks", "kernel share modes",
+	};
+	size_t i, j;
+
+	for (i = 0; i < record->num_settings; i++) {
+		const struct setting *s = &record->settings[i];
+
+		if (!is_of_smbconf(s, question->uses)) {
+			continue;
+		}
+		for (j = 0; j < sizeof(asking) / sizeof(asking[0]); j++) {
+			bool against = strcmp(s->parameter, asking[j]) == 0 &&
+				question->has(s->parameter, s->value,
+					      question->private_data) == UNFIT;
+
+			if (against) {
+				return s;
+			}
+		}
+	}
+	return NULL;
+}
+
+static void find_use(const struct stored_record *record, enum use use,
+		     const struct gate_question *question, time_t now,
+		     struct findings *found)
+{
+	const struct stored_use *stored = &record->uses[use];
+	enum fitness fitness = stored->fitness;
+	bool fresh;
+
+	fresh = is_fresh(stored, question, now);
+	if (!fresh) {
+		found->not_known = true;
+		return;
+	}
+	if (fitness == UNKNOWN) {
+		found->not_known = true;
+		found->unknown_reason = stored->reason;
+		return;
+	}
+	if (fitness == UNFIT) {
+		fitness = is_mended(record, use, question, &found->instead);
+	}
+	if (fitness == UNFIT && found->unfit == NULL) {
+		found->unfit = stored;
+		found->unfit_use = use;
+	}
+	if (question->scope == SCOPE_CLUSTER &&
+	    stored->scope == SCOPE_LOCAL) {
+		found->one_node = true;
+	}
+}
+
+static void find_all(const struct stored_record *record,
+		     const struct gate_question *question,
+		     struct findings *found)
+{
+	time_t now = time(NULL);
+	unsigned i;
+
+	for (i = 0; i < USE_COUNT; i++) {
+		if ((question->uses & USE_BIT(i)) != 0) {
+			find_use(record, i, question, now, found);
+		}
+	}
+	if (found->unfit == NULL) {
+		found->against = find_against(record, question);
+	}
+}
+
+static bool is_decided(const struct findings *found)
+{
+	return found->unfit != NULL || found->against != NULL ||
+	       !found->not_known;
+}
+
+/* What of smb.conf or of the mount would have to be otherwise; "": nothing */
+static char *settings_line(TALLOC_CTX *mem_ctx,
+			   const struct stored_record *record, unsigned uses)
+{
+	char *line = talloc_strdup(mem_ctx, "");
+	size_t i;
+
+	for (i = 0; i < record->num_settings && line != NULL; i++) {
+		const struct setting *s = &record->settings[i];
+		const char *before = line[0] != '\0' ? ", " : "";
+
+		if (!s->needed || (s->uses & uses) == 0) {
+			continue;
+		}
+		if (strcmp(s->file, "mount options") == 0) {
+			line = talloc_asprintf_append(
+				line, "%smount '%s' with '%s' instead of '%s'",
+				before, s->section, s->value, s->parameter);
+		} else {
+			line = talloc_asprintf_append(
+				line, "%s%s: `%s = %s`", before, s->file,
+				s->parameter, s->value);
+		}
+	}
+	return line;
+}
+
+static void say_unfit(TALLOC_CTX *mem_ctx, const struct stored_record *record,
+		      const struct gate_question *question,
+		      const struct findings *found,
+		      struct gate_answer *answer)
+{
+	const struct stored_use *unfit = found->unfit;
+	char *settings = settings_line(mem_ctx, record,
+				       USE_BIT(found->unfit_use));
+
+	answer->fitness = UNFIT;
+	answer->reason = talloc_asprintf(
+		mem_ctx, "unfit for %s%s: %s", use_name(found->unfit_use),
+		unfit->scope == SCOPE_CLUSTER ? " across nodes" : "",
+		unfit->reason != NULL ? unfit->reason : "no reason recorded");
+	answer->remedy = talloc_asprintf(
+		mem_ctx, "%s%s'pingpong explain %s' says more; afterwards "
+		"'pingpong check' or 'pingpong forget %s'",
+		settings != NULL ? settings : "",
+		settings != NULL && settings[0] != '\0' ? "; " : "",
+		unfit->because[0] != NULL ? unfit->because[0] : "CHECK",
+		question->path);
+}
+
+static void say_against(TALLOC_CTX *mem_ctx, const struct setting *setting,
+			struct gate_answer *answer)
+{
+	answer->fitness = UNFIT;
+	answer->reason = talloc_asprintf(
+		mem_ctx, "unfit for a share that has not `%s = %s`: %s",
+		setting->parameter, setting->value, setting->because);
+	answer->remedy = talloc_asprintf(mem_ctx, "%s: `%s = %s`",
+					 setting->file, setting->parameter,
+					 setting->value);
+}
+
+static void say_unknown(TALLOC_CTX *mem_ctx,
+			const struct gate_question *question,
+			const char *reason, struct gate_answer *answer)
+{
+	answer->fitness = UNKNOWN;
+	answer->reason = reason;
+	if (question->scope == SCOPE_CLUSTER) {
+		answer->remedy = talloc_asprintf(
+			mem_ctx, "'pingpong check %s HOST:%s ...' with "
+			"another node as HOST", question->path,
+			question->path);
+	} else {
+		answer->remedy = talloc_asprintf(
+			mem_ctx, "'pingpong check --local %s' says more",
+			question->path);
+	}
+}
+
+static void say(TALLOC_CTX *mem_ctx, const struct stored_record *record,
+		const struct gate_question *question,
+		const struct findings *found, struct gate_answer *answer)
+{
+	if (found->unfit != NULL) {
+		say_unfit(mem_ctx, record, question, found, answer);
+	} else if (found->against != NULL) {
+		say_against(mem_ctx, found->against, answer);
+	} else if (found->not_known) {
+		say_unknown(mem_ctx, question,
+			    found->unknown_reason != NULL ?
+				    talloc_strdup(mem_ctx,
+						  found->unknown_reason) :
+				    "not checked, or too long ago",
+			    answer);
+	} else if (found->instead != NULL) {
+		say_unknown(mem_ctx, question, talloc_asprintf(
+			mem_ctx, "`%s = %s` is what was found to mend it; "
+			"what the share has instead was not tested",
+			found->instead->parameter, found->instead->value),
+			answer);
+	} else if (found->one_node) {
+		say_unknown(mem_ctx, question, "only one node tested",
+			    answer);
+	} else {
+		answer->fitness = FIT;
+	}
+}
+
+/* What the store says. True when a check would tell no more. */
+static bool ask_store(TALLOC_CTX *mem_ctx, const struct gate_places *places,
+		      const struct gate_question *question,
+		      struct gate_answer *answer)
+{
+	struct stored_record *record = NULL;
+	struct findings found = {};
+	int ret;
+
+	ret = look_up(places, question->path, &record);
+	if (ret != 0) {
+		say_unknown(mem_ctx, question,
+			    ret == ENOENT ? "never checked" :
+			    ret == ESTALE ? "its mount is another one now" :
+			    talloc_asprintf(mem_ctx, "the verdict in '%s' "
+					    "cannot be used: %s",
+					    places->statedir, strerror(ret)),
+			    answer);
+		return false;
+	}
+	find_all(record, question, &found);
+	say(mem_ctx, record, question, &found, answer);
+	return is_decided(&found);
+}
+
+static const char *after(const char *line, const char *word)
+{
+	size_t n = strlen(word);
+
+	return strncmp(line, word, n) == 0 ? line + n : NULL;
+}
+
+void gate_ask(TALLOC_CTX *mem_ctx, const struct gate_places *places,
+	      const struct gate_question *question,
+	      struct gate_answer *answer)
+{
+	char line[MAX_LINE] = "";
+	const char *hung = NULL, *unknown = NULL;
+	bool decided;
+	int ret;
+
+	*answer = (struct gate_answer){.fitness = UNKNOWN};
+	decided = ask_store(mem_ctx, places, question, answer);
+	if (decided) {
+		return;
+	}
+	ret = have_checked(places, question, line);
+	hung = after(line, "hung: ");
+	unknown = after(line, "unknown: ");
+	if (ret == 0 && hung != NULL) {
+		answer->fitness = UNFIT;
+		answer->reason = talloc_asprintf(mem_ctx, "hung: %s", hung);
+		answer->remedy = "the file system has to answer first";
+	} else if (ret == 0 && unknown != NULL) {
+		say_unknown(mem_ctx, question, talloc_strdup(mem_ctx, unknown),
+			    answer);
+	} else if (ret == 0 && strcmp(line, "recorded") == 0) {
+		ask_store(mem_ctx, places, question, answer);
+	} else if (ret == ETIMEDOUT) {
+		say_unknown(mem_ctx, question, talloc_asprintf(
+			mem_ctx, "no result of a check within %u s",
+			question->timeout_ms / 1000), answer);
+	} else {
+		say_unknown(mem_ctx, question, talloc_asprintf(
+			mem_ctx, "it could not be checked: '%s': %s",
+			places->command, ret != 0 ? strerror(ret) :
+			"it ended without an answer"), answer);
+	}
+}
+
+/* ---- how often one may speak --------------------------------------------- */
+
+/* FNV-1a: a share's name may have any character */
+static void stamp_name(const char *share, char name[24])
+{
+	uint64_t h = 0xcbf29ce484222325;
+
+	for (; *share != '\0'; share++) {
+		h ^= (unsigned char)*share;
+		h *= 0x100000001b3;
+	}
+	snprintf(name, 24, "%016llx", (unsigned long long)h);
+}
+
+/* The stamp's time is when it was last said; its size 0: never. */
+static bool stamp(int fd, unsigned interval_s)
+{
+	struct stat st = {};
+	time_t now = time(NULL);
+	int ret;
+
+	ret = flock(fd, LOCK_EX | LOCK_NB);
+	if (ret == -1) {
+		/* somebody else is just saying it */
+		return errno != EWOULDBLOCK;
+	}
+	ret = fstat(fd, &st);
+	if (ret == 0 && st.st_size > 0 && st.st_mtim.tv_sec <= now &&
+	    now - st.st_mtim.tv_sec < (time_t)interval_s) {
+		return false;
+	}
+	ret = pwrite(fd, "\n", 1, 0);
+	return true;
+}
+
+bool gate_may_say(const char *rundir, const char *share, unsigned interval_s)
+{
+	char name[24];
+	int dir = -1;
+	int fd = -1;
+	bool may;
+	int ret;
+
+	ret = rundir_open(rundir, "said", &dir);
+	if (ret != 0) {
+		return true;
+	}
+	stamp_name(share, name);
+	fd = openat(dir, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
+		    0600);
+	close(dir);
+	if (fd == -1) {
+		return true;
+	}
+	may = stamp(fd, interval_s);
+	close(fd);
+	return may;
+}
