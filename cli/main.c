@@ -14,6 +14,9 @@
 #include "cli/ping_pong.h"
 #include "core/config.h"
 #include "core/member/agent.h"
+#ifdef HAVE_CTDB_EVENTS
+#include "ctdb-events/events.h"
+#endif
 
 static const struct {
 	const char *name;
@@ -168,12 +171,42 @@ int cli_finish(int status)
 
 /* ---- the smallest command ------------------------------------------------ */
 
+#ifdef HAVE_CTDB_EVENTS
+/* What the event script calls; false: something else */
+static bool agent_of_events(int argc, const char **argv, int *status)
+{
+	char *worker = NULL;
+
+	if (argc != 3) {
+		return false;
+	}
+	if (strcmp(argv[1], "--ask") == 0) {
+		*status = events_ask(argv[2]);
+		return true;
+	}
+	if (strcmp(argv[1], "--daemon") != 0) {
+		return false;
+	}
+	worker = cli_worker(NULL);
+	*status = worker != NULL ? events_daemon(argv[2], worker)
+				 : EX_SOFTWARE;
+	talloc_free(worker);
+	return true;
+}
+#endif
+
 int cmd_agent(int argc, const char **argv)
 {
 	TALLOC_CTX *frame = talloc_new(NULL);
-	const char **none = cli_operands(frame, argc, argv, NULL, 0);
+	const char **none = NULL;
 	int status = EX_USAGE;
 
+#ifdef HAVE_CTDB_EVENTS
+	if (agent_of_events(argc, argv, &status)) {
+		return status;
+	}
+#endif
+	none = cli_operands(frame, argc, argv, NULL, 0);
 	if (none != NULL) {
 		char *worker = cli_worker(frame);
 

@@ -11,6 +11,9 @@
 #include "core/member/channel.h"
 #include "ctdb-events/command.h"
 
+/* While there is one, nobody else may wait for children of any kind. */
+static unsigned running;
+
 struct command_state {
 	pid_t pid;		/* 0: none */
 	int pidfd;
@@ -42,7 +45,20 @@ static void forget_process(struct command_state *state)
 		close(state->pidfd);
 		state->pidfd = -1;
 	}
-	state->pid = 0;
+	if (state->pid > 0) {
+		state->pid = 0;
+		running--;
+		command_reap_others();
+	}
+}
+
+void command_reap_others(void)
+{
+	pid_t pid = 1;
+
+	while (running == 0 && pid > 0) {
+		pid = waitpid(-1, NULL, WNOHANG);
+	}
 }
 
 static int command_destructor(struct command_state *state)
@@ -96,6 +112,7 @@ static int command_start(struct command_state *state,
 		state->pid = 0;
 		return ret;
 	}
+	running++;
 	setpgid(state->pid, state->pid);
 	fcntl(state->out, F_SETFL, O_NONBLOCK);
 	state->pidfd = pidfd_open(state->pid, 0);

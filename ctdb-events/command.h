@@ -30,6 +30,12 @@ struct tevent_req *command_send(TALLOC_CTX *mem_ctx,
 int command_recv(struct tevent_req *req, TALLOC_CTX *mem_ctx, int *status,
 		 char **output);
 
+/*
+ * Wait for those children that have ended and that nobody waits for (killed
+ * workers); for a handler of SIGCHLD. Does it later while a command runs.
+ */
+void command_reap_others(void);
+
 /* Words of a line, split at white space: argv for the above, children of the
  * array. NULL: none, or no memory. */
 const char **command_words(TALLOC_CTX *mem_ctx, const char *line);

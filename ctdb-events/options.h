@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The options CTDB_PINGPONG_*, as the script's environment has them
+ *
+ * 00.pingpong.options documents each one.
+ */
+#ifndef PINGPONG_CTDB_EVENTS_OPTIONS_H
+#define PINGPONG_CTDB_EVENTS_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <talloc.h>
+
+#include "ctdb-events/ctdbconfig.h"
+
+struct options {
+	bool enforce;			/* MODE; false: warn */
+	unsigned timeout_s;		/* TIMEOUT: the whole of init */
+	unsigned max_peers, min_peers;
+	unsigned recheck_interval_s, max_age_s;
+	uint16_t port;
+	const char *key;		/* file; NULL: none */
+	const char *logging;		/* CTDB_LOGGING; NULL: syslog */
+	struct ctdb_paths ctdb;
+};
+
+/*
+ * Returns 0 with *options, a child of mem_ctx; EINVAL with *why (the same):
+ * the variable, its value and what it may be; or ENOMEM.
+ */
+int options_read(TALLOC_CTX *mem_ctx, struct options **options,
+		 const char **why);
+
+#endif
