@@ -1,0 +1,69 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+#
+# Places that are not what they seem: each told as what it is.
+
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/../lib.sh"
+
+mounts local 3 directory
+nodes=("$MNT/node0" "$MNT/node1" "$MNT/node2")
+mounts local 1 tmpfs
+other=$MNT/node0
+
+# The control: the same command, with places that are right.
+about "healthy"
+check_exit 0 "exit status" --local --quick "${nodes[@]}"
+
+# told CASE PLACE...: not one and the same directory, with the lines of both
+# mounts
+told()
+{
+	local name=$1 dir
+	shift
+
+	about "$name"
+	expect_exit 4 "exit status" "$PINGPONG" check --quick --local "$@"
+	for dir in "${nodes[0]}" "$other"; do
+		expect_says "it shows the mount of $dir" \
+			"$(findmnt -n -o MAJ:MIN --mountpoint "$dir" |
+			   tail -n 1 | tr -d ' ')" "$OUT"
+	done
+	check_exit 4 "exit status with --json" --quick --local "$@"
+	expect_jq "nothing is fit" \
+		'[.verdict[] | select(.fitness == "fit")] == []'
+	expect_clean "${nodes[0]}"
+	expect_clean "$other"
+}
+
+told "two file systems" "${nodes[0]}" "$other"
+
+ln -s "$other" "$SCRATCH/link"
+told "a symbolic link to another file system" "${nodes[0]}" "$SCRATCH/link"
+expect_jq "the member is what the link leads to" \
+	'[.members[].fstype] | index("tmpfs") == 1'
+
+about "a symbolic link to the same directory"
+ln -s "${nodes[1]}" "$SCRATCH/same"
+check_exit 0 "exit status" --quick --local "${nodes[0]}" "$SCRATCH/same"
+
+mkdir "$SCRATCH/over"
+mount --bind "${nodes[0]}" "$SCRATCH/over"
+at_exit umount "$SCRATCH/over"
+about "before it is mounted over"
+check_exit 0 "exit status" --quick --local "${nodes[0]}" "$SCRATCH/over"
+mount --bind "$other" "$SCRATCH/over"
+at_exit umount "$SCRATCH/over"
+told "mounted over" "${nodes[0]}" "$SCRATCH/over"
+expect_jq "the member is what is on top" \
+	'[.members[].fstype] | index("tmpfs") == 1'
+
+about "the same directory by three paths"
+expect_exit 4 "exit status" "$PINGPONG" check --quick "${nodes[@]}"
+expect_says "it says why" "only one node" "$OUT"
+expect_clean "${nodes[0]}"
+
+about "two directories of one file system"
+mkdir "$SCRATCH/a" "$SCRATCH/b"
+expect_exit 4 "exit status" "$PINGPONG" check --quick --local \
+	"$SCRATCH/a" "$SCRATCH/b"
