@@ -193,9 +193,10 @@ struct by_id {
 static int by_id_line(const char *line, void *private_data)
 {
 	struct by_id *state = private_data;
+	uint64_t id = strtoull(line, NULL, 10);
 	int ret;
 
-	if (strtoull(line, NULL, 10) != state->id) {
+	if (id != state->id) {
 		return 0;
 	}
 	ret = mount_line_parse(state->mem_ctx, line, &state->found);
@@ -240,7 +241,9 @@ static bool leads_to(const char *line, const char *path)
 		return true;
 	}
 	while (*point != ' ' && *point != '\0') {
-		if (*path == '\0' || unescaped(&point) != *path) {
+		char c = unescaped(&point);
+
+		if (c == '\0' || c != *path) {
 			return false;
 		}
 		path++;

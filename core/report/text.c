@@ -519,6 +519,7 @@ static void put_untested(struct text *t, const struct report *report)
 int report_text(const struct report *report, FILE *out, bool color)
 {
 	struct text t = {.f = out, .color = color};
+	int ret;
 
 	put_headline(&t, report);
 	put_uses(&t, report, true);
@@ -537,8 +538,9 @@ int report_text(const struct report *report, FILE *out, bool color)
 		report->duration_s, (unsigned long long)report->seed);
 
 	errno = 0;
-	if (fflush(out) != 0 || ferror(out)) {
-		return errno != 0 ? errno : EIO;
+	ret = fflush(out);
+	if (ret == 0 && !ferror(out)) {
+		return 0;
 	}
-	return 0;
+	return errno != 0 ? errno : EIO;
 }

@@ -228,7 +228,8 @@ static void test_by_path(void **state)
 			  "2 1 0:2 / /mnt/a rw - tmpfs a rw\n"
 			  "3 1 0:3 / /mnt/ab rw - tmpfs ab rw\n"
 			  "4 2 0:4 / /mnt/a/sub rw - tmpfs sub rw\n"
-			  "5 2 0:5 / /mnt/a/sub\\040x rw - tmpfs x rw\n");
+			  "5 2 0:5 / /mnt/a/sub\\040x rw - tmpfs x rw\n"
+			  "6 1 0:6 / /mnt/a\\000 rw - tmpfs never rw\n");
 	check_path(name, "/", 1);
 	check_path(name, "/mnt", 1);
 	check_path(name, "/mnt/a", 2);
