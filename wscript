@@ -22,7 +22,6 @@ CORE = 'pingpong TALLOC TEVENT JANSSON M'
 
 EVENTS_DIR = '${CTDB_DATADIR}/events/legacy'
 OPTIONS_DIR = '${SYSCONFDIR}/ctdb/events/legacy'
-VFS_SOURCE = 'vfs_pingpong/vfs_pingpong.c'
 XSLT_OPTIONS = ' '.join([
     '--nonet',
     '--param man.output.quietly 1',
@@ -74,6 +73,7 @@ def configure(conf):
         library(conf, 'gnutls', 'gnutls/gnutls.h',
                 errmsg='not found (needed unless --without-ctdb)')
         conf.define('HAVE_CTDB_EVENTS', 1)
+        env.EVENTS = 'ctdb-events GNUTLS '
     env.WITH_VFS = not opts.without_vfs and not opts.sanitize
     env.WITH_SMBCONF = env.WITH_CTDB and not opts.without_smbconf
     if env.WITH_VFS or env.WITH_SMBCONF:
@@ -202,7 +202,7 @@ def build_core(bld):
 
 def build_commands(bld):
     program(bld, 'cli/pingpong', sources(bld, 'cli/*.c'),
-            ctdb_events(bld) + CORE + ' POPT', install_path='${BINDIR}')
+            bld.env.EVENTS + CORE + ' POPT', install_path='${BINDIR}')
 
     # the other door of the same program
     bld(rule=link_beside, source='cli/pingpong', target='cli/ping_pong')
@@ -218,25 +218,14 @@ def link_beside(task):
     os.symlink(task.inputs[0].name, path)
 
 
-def ctdb_events(bld):
-    """What it takes to link the code of ctdb-events, where it is built."""
-    if not bld.env.WITH_CTDB or not events_sources(bld):
-        return ''
-    return 'ctdb-events GNUTLS '
-
-
-def events_sources(bld):
-    return sources(bld, 'ctdb-events/*.c', ['ctdb-events/smbconf_main.c'])
-
-
 def build_ctdb_events(bld):
-    if ctdb_events(bld):
+    if bld.env.WITH_CTDB:
         # a library, so that unit tests can link it too
         bld.stlib(target='ctdb-events', includes='.',
-                  source=events_sources(bld))
-    script = 'ctdb-events/00.pingpong.script'
-    if bld.env.WITH_CTDB and not missing(bld, script):
-        bld.install_files(EVENTS_DIR, script, chmod=Utils.O755)
+                  source=sources(bld, 'ctdb-events/*.c',
+                                 ['ctdb-events/smbconf_main.c']))
+        bld.install_files(EVENTS_DIR, 'ctdb-events/00.pingpong.script',
+                          chmod=Utils.O755)
         bld.install_files(OPTIONS_DIR, 'ctdb-events/00.pingpong.options')
     smbconf = 'ctdb-events/smbconf_main.c'
     if bld.env.WITH_SMBCONF and not missing(bld, smbconf):
@@ -246,13 +235,14 @@ def build_ctdb_events(bld):
 
 def build_module(bld):
     """Linked with nothing of Samba's: check_module says why."""
-    if not bld.env.WITH_VFS or missing(bld, VFS_SOURCE):
+    if not bld.env.WITH_VFS:
         return
     module = bld.shlib(
         features='samba_module', target='vfs_pingpong/pingpong',
         source=sources(bld, 'vfs_pingpong/*.c'), includes='.',
         use='pingpong JANSSON SAMBA',
-        linkflags=['-Wl,--exclude-libs,ALL'],
+        linkflags=['-Wl,--version-script='
+                   + bld.path.find_node('buildtools/module.map').abspath()],
         install_path='${MODULESDIR}/vfs')
     module.env.cshlib_PATTERN = '%s.so'
 
@@ -314,7 +304,7 @@ def build_tests(bld):
     if bld.env.LIB_CMOCKA:
         for source in sources(bld, 'tests/unit/test_*.c'):
             program(bld, target(source), [source],
-                    ctdb_events(bld) + CORE + ' CMOCKA POPT', install_path=None)
+                    bld.env.EVENTS + CORE + ' CMOCKA POPT', install_path=None)
     if bld.env.LIB_FUSE3:
         program(bld, 'tests/clusterfs/clusterfs',
                 sources(bld, 'tests/clusterfs/*.c'), 'FUSE3',
