@@ -21,12 +21,12 @@
 static const struct {
 	uint64_t start, len;
 } ranges[][RANGES] = {
-	{ { 0, 1 }, { 4095, 2 } },		/* across a page's end */
-	{ { 1, 511 }, { 4096, 4096 } },		/* a page that is not the
+	{ { 4095, 2 }, { 12289, 65543 } },	/* across pages' ends */
+	{ { 1, 511 }, { 8191, 4098 } },
+	{ { 0, 1 }, { 4096, 4096 } },		/* a page that is not the
 						 * first */
-	{ { 8191, 4098 }, { 65521, 31 } },	/* three pages; a FUSE read */
-	{ { 12289, 65543 }, { 131072, 131072 } },
-	{ { 0, 1 << 20 }, { (1 << 20) - 1, 1 } },
+	{ { 0, 1 << 20 }, { 65521, 31 } },	/* across FUSE's reads */
+	{ { 131072, 131072 }, { (1 << 20) - 1, 1 } },
 	{ { 511, 1 }, { 4097, 1 << 20 } },
 };
 

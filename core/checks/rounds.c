@@ -736,6 +736,14 @@ static const char *age_text(struct rounds_state *state, bool at_last,
 			       (double)age_ms / 1000);
 }
 
+static unsigned cache_ms(const struct rounds_state *state)
+{
+	const struct member_info *mi = member_info(
+		run_member(state->run, state->culprit));
+
+	return sight_cache_ms(mi->fstype, mi->options);
+}
+
 /* No more is to be asked: what is it that was seen */
 static void round_conclude(struct rounds_state *state, bool at_last,
 			   uint64_t age_ms)
@@ -744,8 +752,6 @@ static void round_conclude(struct rounds_state *state, bool at_last,
 	const struct look *look = &state->looks[state->culprit];
 	struct check_result *result = state->result;
 	const struct evidence *e = &state->found.evidence;
-	const struct member_info *mi = member_info(
-		run_member(state->run, state->culprit));
 	int err = look->answer.err;
 	enum outcome outcome = OUTCOME_FAIL;
 
@@ -777,8 +783,7 @@ static void round_conclude(struct rounds_state *state, bool at_last,
 	}
 	if (round->sight == SEEN && state->may_wait) {
 		outcome = sight_outcome(state->r->locked, at_last, age_ms,
-					sight_cache_ms(mi->fstype,
-						       mi->options));
+					cache_ms(state));
 		state->r->stale = true;
 	}
 	state->violations += outcome == OUTCOME_FAIL;
@@ -875,33 +880,30 @@ static void round_right(struct rounds_state *state)
 	round_begin(state);
 }
 
-/* So long whoever does not see it is asked again */
-static unsigned sight_window_ms(struct run *run, bool locked)
+/* Whoever does not see it has been asked often enough */
+static bool window_over(const struct rounds_state *state, uint64_t age)
 {
-	bool hurry = run_level(run) < RUN_DEFAULT;
+	uint64_t ms = (ring_now() - state->round_ns) / 1000000;
+	enum run_level level = run_level(state->run);
+	unsigned cache = cache_ms(state);
+	/* once is enough to tell how old it gets */
+	bool hurry = level < RUN_DEFAULT || state->stale_ms > 0;
 
-	if (locked) {
-		return hurry ? 1000 : 2500;
-	}
-	/* more than the 1 s that it may take, or nothing could be told */
-	return hurry ? 1200 : 2500;
-}
-
-static unsigned window_ms(const struct rounds_state *state)
-{
 	switch (current_round(state)->sight) {
-	case SOON:
-		return SOON_MS;
-	case SEEN:
-		/* once is enough to tell how old it gets */
-		if (state->r->locked && state->stale_ms > 0) {
-			return 0;
-		}
-		return sight_window_ms(state->run, state->r->locked);
 	case AT_ONCE:
 		break;
+	case SOON:
+		return ms >= SOON_MS;
+	case SEEN:
+		if (state->r->locked) {
+			return state->stale_ms > 0 ||
+			       ms >= (hurry ? 1000 : 2500);
+		}
+		/* a cache's time is waited for, if that is not too long */
+		return ms >= (hurry ? 1200 : 2500) &&
+		       (age > cache || (cache > ms && level < RUN_THOROUGH));
 	}
-	return 0;
+	return true;
 }
 
 static void round_judge(struct rounds_state *state)
@@ -929,8 +931,7 @@ static void round_judge(struct rounds_state *state)
 		return;
 	}
 	age = age_ms(state, state->looks[state->culprit].wrong_ns);
-	over = !state->may_wait ||
-	       (ring_now() - state->round_ns) / 1000000 >= window_ms(state) ||
+	over = !state->may_wait || window_over(state, age) ||
 	       run_left_ms(state->run) < state->again_ms;
 	if (over && !state->looks[state->culprit].asked) {
 		/* it is right by now; whoever is not is to be told of */
@@ -1044,9 +1045,9 @@ static bool worse(enum outcome a, enum outcome b)
 static unsigned budget_ms(struct run *run)
 {
 	static const unsigned budget[] = {
-		[RUN_LIGHT] = 200,
-		[RUN_QUICK] = 1000,
-		[RUN_DEFAULT] = 2000,
+		[RUN_LIGHT] = 300,
+		[RUN_QUICK] = 1500,
+		[RUN_DEFAULT] = 4000,
 	};
 	unsigned thorough = run_thorough_ms(run);
 
