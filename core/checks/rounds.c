@@ -227,6 +227,7 @@ static unsigned needs_of(enum probe_op op)
 static const char *op_text(TALLOC_CTX *mem_ctx, const struct round *round)
 {
 	static const char *const texts[PROBE_OPS] = {
+		[PROBE_RESET] = "close",
 		[PROBE_OPEN] = "open",
 		[PROBE_CLOSE] = "close",
 		[PROBE_WRITE] = "pwrite",
@@ -429,6 +430,8 @@ static void trial_begin(struct rounds_state *state);
 static void round_begin(struct rounds_state *state);
 static void round_ask(struct rounds_state *state);
 static void round_answered(struct tevent_req *subreq);
+static void round_conclude(struct rounds_state *state, bool at_last,
+			   uint64_t age_ms);
 static void round_again(struct tevent_req *subreq);
 static void trial_over(struct rounds_state *state);
 
@@ -605,6 +608,12 @@ static void round_send_more(struct rounds_state *state)
 	}
 }
 
+static uint64_t age_ms(const struct rounds_state *state, uint64_t ns)
+{
+	return ns > state->changed_ns ? (ns - state->changed_ns) / 1000000
+				      : 0;
+}
+
 static void trial_end(struct rounds_state *state, enum outcome outcome)
 {
 	state->r->outcome = outcome;
@@ -619,6 +628,11 @@ static void round_ask(struct rounds_state *state)
 	unsigned i;
 
 	if (left == 0 && !state->ended) {
+		if (state->wrong) {
+			round_conclude(state, false, age_ms(
+				state, state->looks[state->culprit].wrong_ns));
+			return;
+		}
 		if (state->trial == 0) {
 			state->found.why = "the run's time was over";
 			trial_end(state, OUTCOME_SKIPPED);
@@ -788,12 +802,6 @@ static void round_conclude(struct rounds_state *state, bool at_last,
 	}
 	state->violations += outcome == OUTCOME_FAIL;
 	trial_end(state, outcome);
-}
-
-static uint64_t age_ms(const struct rounds_state *state, uint64_t ns)
-{
-	return ns > state->changed_ns ? (ns - state->changed_ns) / 1000000
-				      : 0;
 }
 
 /* How many trials an answer stands for */
@@ -1075,12 +1083,13 @@ static bool enough(const struct rounds_state *state)
 	enum outcome outcome = state->result->outcome;
 	bool done = state->trial >= trials(state);
 	bool over = ms >= budget_ms(state->run);
+	unsigned left = run_left_ms(state->run);
 
 	if (state->check->go_on) {
 		return done || (outcome != OUTCOME_PASS &&
 				outcome != OUTCOME_FAIL);
 	}
-	if (outcome != OUTCOME_PASS) {
+	if (outcome != OUTCOME_PASS || left == 0) {
 		return true;
 	}
 	return run_level(state->run) == RUN_THOROUGH ? done && over
