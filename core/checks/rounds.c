@@ -766,8 +766,10 @@ static void round_conclude(struct rounds_state *state, bool at_last,
 	const struct look *look = &state->looks[state->culprit];
 	struct check_result *result = state->result;
 	const struct evidence *e = &state->found.evidence;
-	int err = look->answer.err;
 	enum outcome outcome = OUTCOME_FAIL;
+	int err = look->answer.err;
+	const char *means = "";
+	bool refused;
 
 	if (round->req.op == PROBE_LOCK) {
 		state->again = true;
@@ -781,16 +783,20 @@ static void round_conclude(struct rounds_state *state, bool at_last,
 		trial_end(state, OUTCOME_SKIPPED);
 		return;
 	}
+	refused = is_refusal(round, err);
+	if (round->means != NULL &&
+	    (err == 0 || refused || state->may_wait)) {
+		means = talloc_asprintf(
+			result, "%s%s: ", round->means,
+			state->r->locked && round->sight == SEEN
+				? " under a lock" : "");
+	}
 	state->found.why = talloc_asprintf(
-		result, "%s%s%s%s: expected %s, seen %s%s",
-		round->means != NULL ? round->means : "",
-		state->r->locked && round->sight == SEEN
-			? " under a lock" : "",
-		round->means != NULL ? ": " : "", where_text(state),
-		e->expected, e->seen,
+		result, "%s%s: expected %s, seen %s%s", means,
+		where_text(state), e->expected, e->seen,
 		round->sight == SEEN && state->may_wait
 			? age_text(state, at_last, age_ms) : "");
-	if (is_refusal(round, err)) {
+	if (refused) {
 		state->found.err = err;
 		trial_end(state, OUTCOME_UNSUPPORTED);
 		return;
