@@ -92,6 +92,36 @@ const char *across_node_name(TALLOC_CTX *mem_ctx,
 
 /* ---- judging a run ------------------------------------------------------ */
 
+static bool needed(const struct check *check, enum use use)
+{
+	const char *const *need = NULL;
+
+	for (need = use_needs(use); *need != NULL; need++) {
+		if (strcmp(*need, check->name) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Those of the door that the use needs */
+static const struct check **checks_for(TALLOC_CTX *mem_ctx, unsigned door,
+				       enum use use)
+{
+	const struct check **checks = checks_of_door(mem_ctx, door);
+	size_t num = 0, i;
+
+	for (i = 0; checks != NULL && checks[i] != NULL; i++) {
+		if (needed(checks[i], use)) {
+			checks[num++] = checks[i];
+		}
+	}
+	if (checks != NULL) {
+		checks[num] = NULL;
+	}
+	return checks;
+}
+
 static const char *remedy_of(const struct verdict *verdict, enum use use)
 {
 	const struct check *check = NULL;
@@ -525,6 +555,33 @@ static bool alone_is_enough(const struct across_result *result)
 	return result->local_err != 0 || result->local == UNFIT;
 }
 
+/* What has not answered by now is not known. */
+static void across_expired(struct tevent_context *ev, struct tevent_timer *te,
+			   struct timeval now, void *private_data)
+{
+	struct tevent_req *req = talloc_get_type_abort(private_data,
+						       struct tevent_req);
+	struct across_state *state = tevent_req_data(req,
+						     struct across_state);
+	unsigned i;
+
+	(void)ev;
+	(void)te;
+	(void)now;
+	if (state->result->local_why == NULL &&
+	    state->result->local == UNKNOWN) {
+		state->result->local_why = "no answer in time";
+	}
+	for (i = 0; i < state->result->num_peers; i++) {
+		struct across_peer *peer = &state->result->peers[i];
+
+		if (!peer->tested && peer->why == NULL) {
+			peer->why = "no answer in time";
+		}
+	}
+	across_conclude(req);
+}
+
 static void across_next(struct tevent_req *req)
 {
 	struct across_state *state = tevent_req_data(req,
@@ -594,7 +651,8 @@ static int across_prepare(struct across_state *state)
 						   struct across_result);
 	size_t i;
 
-	state->checks = checks_of_door(state, state->across->door);
+	state->checks = checks_for(state, state->across->door,
+				   state->across->use);
 	state->contacts = talloc_array(state, struct contact, nodes->num);
 	for (i = 0; i < talloc_array_length(state->contacts); i++) {
 		state->contacts[i] = (struct contact){ .fd = -1, .calls = 1 };
@@ -629,6 +687,7 @@ struct tevent_req *across_send(TALLOC_CTX *mem_ctx, struct tevent_context *ev,
 {
 	struct across_state *state = NULL;
 	struct tevent_req *req = NULL;
+	struct tevent_timer *expiry = NULL;
 	unsigned i;
 	int ret;
 
@@ -641,6 +700,14 @@ struct tevent_req *across_send(TALLOC_CTX *mem_ctx, struct tevent_context *ev,
 	state->end_ms = now_ms() + across->timeout_ms;
 	talloc_set_destructor(state, across_destructor);
 	ret = across_prepare(state);
+	expiry = tevent_add_timer(
+		ev, state,
+		tevent_timeval_current_ofs(across->timeout_ms / 1000,
+					   across->timeout_ms % 1000 * 1000),
+		across_expired, req);
+	if (expiry == NULL) {
+		ret = ENOMEM;
+	}
 	if (ret == 0) {
 		ret = start_local(req);
 	}

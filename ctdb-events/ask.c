@@ -27,7 +27,7 @@ static int ask_failed(int err)
 	case ECONNREFUSED:
 		return say("pingpong's agent does not run", EVENTS_NO_AGENT);
 	case ETIMEDOUT:
-		return say("the file system is being checked",
+		return say("the file system is being checked: no verdict yet",
 			   EVENTS_CHECKING);
 	default:
 		printf("pingpong's agent: %s\n", strerror(err));

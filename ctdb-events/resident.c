@@ -7,12 +7,14 @@
 #include <unistd.h>
 
 #include "core/config.h"
+#include "core/member/mounts.h"
 #include "core/verdict/store.h"
 #include "ctdb-events/across.h"
 #include "ctdb-events/clusterlock.h"
 #include "ctdb-events/command.h"
 #include "ctdb-events/door.h"
 #include "ctdb-events/log.h"
+#include "ctdb-events/mountwatch.h"
 #include "ctdb-events/peers.h"
 #include "ctdb-events/resident.h"
 #include "ctdb-events/words.h"
@@ -28,24 +30,34 @@
 /* A re-check may take this long */
 #define RECHECK_MS 10000
 
+/* When the next one comes: to confirm a verdict that would turn; while this
+ * node is unfit; after its mount has changed and has been quiet */
+#define CONFIRM_S 1
+#define UNFIT_S 5
+#define SETTLED_S 10
+
 struct resident {
 	struct tevent_context *ev;
 	const struct options *options;
 	const char *worker;
 	int life;
 	const char *end;		/* why it ends; NULL: it does not */
-	struct ctdb_nodes *nodes;
-	struct clusterlock lock;
+	struct ctdb_nodes *nodes;	/* as they were at the start */
+	char *directory;		/* of the cluster lock; NULL: none */
 	struct greeting self;
 	struct reach reach;
 	bool *greeted;			/* by PNN, NODES_MAX */
 	struct peers *peers;
 	struct door *door;
 
-	struct inquiry *inquiry;		/* under way, or NULL */
+	struct inquiry *inquiry;	/* under way, or NULL */
+	struct tevent_timer *next;	/* the next one, or NULL */
+	char *mount;			/* the lock's line in mountinfo */
+	struct tevent_timer *settling;	/* it has changed; or NULL */
 	/* the last verdict */
 	bool known;
-	bool refused;
+	bool unfit;
+	bool doubted;			/* the last check saw it otherwise */
 	const char **lines;		/* NULL-terminated */
 };
 
@@ -56,9 +68,10 @@ struct inquiry {
 	struct clusterlock lock;
 	struct across across;
 	const char **lines;
-	bool refused;
+	bool unfit;
 };
 
+static int check_start(struct resident *resident);
 static void check_nodes_read(struct tevent_req *subreq);
 static void check_lock_read(struct tevent_req *subreq);
 static void check_done(struct tevent_req *subreq);
@@ -80,11 +93,41 @@ static const char *warned(TALLOC_CTX *mem_ctx, const char *line)
 static void answer(struct resident *resident, const char *what)
 {
 	static const char *const none[] = { NULL };
-	bool quiet = !resident->refused && strcmp(what, "init") != 0;
+	bool refused = resident->unfit && resident->options->enforce;
+	bool quiet = !resident->unfit && strcmp(what, "init") != 0;
 
-	door_answer(resident->door, what,
-		    resident->refused ? DOOR_REFUSED : DOOR_OK,
+	door_answer(resident->door, what, refused ? DOOR_REFUSED : DOOR_OK,
 		    quiet ? none : resident->lines);
+}
+
+static void next_check(struct tevent_context *ev, struct tevent_timer *te,
+		       struct timeval now, void *private_data)
+{
+	struct resident *resident = talloc_get_type_abort(private_data,
+							  struct resident);
+
+	(void)ev;
+	(void)te;
+	(void)now;
+	resident->next = NULL;
+	if (resident->inquiry == NULL) {
+		check_start(resident);
+	}
+}
+
+static void schedule(struct resident *resident)
+{
+	unsigned seconds = resident->options->recheck_interval_s;
+
+	if (resident->doubted) {
+		seconds = CONFIRM_S;
+	} else if (resident->unfit && seconds > UNFIT_S) {
+		seconds = UNFIT_S;
+	}
+	TALLOC_FREE(resident->next);
+	resident->next = tevent_add_timer(
+		resident->ev, resident, tevent_timeval_current_ofs(seconds, 0),
+		next_check, resident);
 }
 
 static const char **copy_lines(TALLOC_CTX *mem_ctx, const char **lines)
@@ -102,40 +145,56 @@ static const char **copy_lines(TALLOC_CTX *mem_ctx, const char **lines)
 	return copy;
 }
 
-static void check_end(struct inquiry *inquiry)
+static void take_verdict(struct resident *resident, struct inquiry *inquiry)
 {
-	struct resident *resident = inquiry->resident;
+	bool turned = resident->known && resident->unfit != inquiry->unfit;
 	const char **line = NULL;
-	bool changed = resident->known &&
-		       resident->refused != inquiry->refused;
 
-	if (inquiry->refused && !resident->options->enforce) {
-		inquiry->refused = false;
-		inquiry->lines[0] = warned(inquiry->lines, inquiry->lines[0]);
+	if (inquiry->unfit && !resident->options->enforce) {
+		inquiry->lines[0] = warned(inquiry, inquiry->lines[0]);
 	}
 	TALLOC_FREE(resident->lines);
 	resident->lines = copy_lines(resident, inquiry->lines);
-	resident->refused = inquiry->refused;
-	resident->known = true;
-	if (!inquiry->refused) {
-		resident->self.running = true;
-	}
 	if (resident->lines == NULL) {
 		resident->end = "no memory";
 		return;
 	}
+	resident->unfit = inquiry->unfit;
+	resident->known = true;
+	if (!resident->unfit || !resident->options->enforce) {
+		resident->self.running = true;
+	}
 	/* what is asked for in an event the script logs */
-	for (line = resident->lines; changed && *line != NULL; line++) {
+	for (line = resident->lines; turned && *line != NULL; line++) {
 		log_line("%s", *line);
 	}
-	talloc_free(inquiry);
+}
+
+/* A node that runs is turned by two checks that agree, not by one. */
+static void check_end(struct inquiry *inquiry)
+{
+	struct resident *resident = inquiry->resident;
+	bool turns = resident->known && resident->self.running &&
+		     resident->unfit != inquiry->unfit;
+
+	if (turns && !resident->doubted) {
+		resident->doubted = true;
+	} else {
+		resident->doubted = false;
+		take_verdict(resident, inquiry);
+	}
 	resident->inquiry = NULL;
+	talloc_free(inquiry);
+	if (resident->end != NULL) {
+		return;
+	}
 	answer(resident, "init");
 	answer(resident, "startup");
+	schedule(resident);
 }
 
 /* Ends a check with one line. */
-static void check_say(struct inquiry *inquiry, bool refused, const char *line)
+static void check_say(struct inquiry *inquiry, bool unfit, const char *line)
 {
 	const char **lines = NULL;
 	bool ok = false;
@@ -153,7 +212,7 @@ static void check_say(struct inquiry *inquiry, bool refused, const char *line)
 		return;
 	}
 	inquiry->lines = lines;
-	inquiry->refused = refused;
+	inquiry->unfit = unfit;
 	check_end(inquiry);
 }
 
@@ -282,7 +341,7 @@ static void check_across(struct inquiry *inquiry)
 		.name = CLUSTER_LOCK,
 		.directory = inquiry->lock.directory,
 		.use = USE_CLUSTER_LOCK,
-		.door = DOOR_INIT,
+		.door = resident->self.running ? DOOR_AGENT : DOOR_INIT,
 		.timeout_ms = resident->self.running
 				      ? RECHECK_MS
 				      : resident->options->timeout_s * 1000,
@@ -313,8 +372,9 @@ static void check_lock_read(struct tevent_req *subreq)
 			strerror(ret)));
 		return;
 	}
-	resident->lock = inquiry->lock;
-	talloc_steal(resident, inquiry->lock.directory);
+	talloc_free(resident->directory);
+	resident->directory = talloc_strdup(resident,
+					    inquiry->lock.directory);
 	if (inquiry->lock.kind == CLUSTERLOCK_NONE) {
 		check_say(inquiry, false, talloc_strdup(
 			inquiry, "no cluster lock is set in ctdb.conf: nothing "
@@ -350,7 +410,7 @@ static void check_done(struct tevent_req *subreq)
 		check_say(inquiry, true, NULL);
 		return;
 	}
-	inquiry->refused = words_of_check(inquiry, &inquiry->across, result,
+	inquiry->unfit = words_of_check(inquiry, &inquiry->across, result,
 					&inquiry->lines);
 	if (inquiry->lines == NULL) {
 		check_say(inquiry, true, NULL);
@@ -358,6 +418,63 @@ static void check_done(struct tevent_req *subreq)
 	}
 	record(inquiry, result);
 	check_end(inquiry);
+}
+
+/* ---- mounts that change ------------------------------------------------- */
+
+static char *mount_of_lock(struct resident *resident)
+{
+	struct mount_line *mount = NULL;
+	char *line = NULL;
+	int ret;
+
+	if (resident->directory == NULL) {
+		return NULL;
+	}
+	ret = mount_by_path(resident, MOUNTINFO, resident->directory,
+			    &mount);
+	if (ret == 0) {
+		line = talloc_strdup(resident, mount->line);
+		talloc_free(mount);
+	}
+	return line;
+}
+
+static void mount_settled(struct tevent_context *ev, struct tevent_timer *te,
+			  struct timeval now, void *private_data)
+{
+	struct resident *resident = talloc_get_type_abort(private_data,
+							  struct resident);
+
+	(void)ev;
+	(void)te;
+	(void)now;
+	resident->settling = NULL;
+	if (resident->inquiry == NULL) {
+		check_start(resident);
+	}
+}
+
+static void mounts_changed(void *private_data)
+{
+	struct resident *resident = talloc_get_type_abort(private_data,
+							  struct resident);
+	char *line = mount_of_lock(resident);
+	bool same = line == resident->mount ||
+		    (line != NULL && resident->mount != NULL &&
+		     strcmp(line, resident->mount) == 0);
+
+	if (same) {
+		talloc_free(line);
+		return;
+	}
+	talloc_free(resident->mount);
+	resident->mount = line;
+	TALLOC_FREE(resident->settling);
+	resident->settling = tevent_add_timer(
+		resident->ev, resident,
+		tevent_timeval_current_ofs(SETTLED_S, 0), mount_settled,
+		resident);
 }
 
 /* ---- who asks ----------------------------------------------------------- */
@@ -397,11 +514,10 @@ static const char *resolve(TALLOC_CTX *mem_ctx, const char *place,
 	const struct resident *resident = talloc_get_type_abort(
 		private_data, struct resident);
 
-	if (strcmp(place, CLUSTER_LOCK) != 0 ||
-	    resident->lock.kind != CLUSTERLOCK_FILE) {
+	if (strcmp(place, CLUSTER_LOCK) != 0) {
 		return NULL;
 	}
-	return talloc_strdup(mem_ctx, resident->lock.directory);
+	return talloc_strdup(mem_ctx, resident->directory);
 }
 
 static void greeted(unsigned pnn, void *private_data)
@@ -438,13 +554,18 @@ static int read_nodes(struct resident *resident, const char **why)
 static int read_lock(struct resident *resident)
 {
 	struct tevent_req *req = NULL;
+	struct clusterlock lock;
+	int ret;
 
 	req = clusterlock_send(resident, resident->ev,
 			       &resident->options->ctdb);
 	if (req == NULL || !tevent_req_poll(req, resident->ev)) {
 		return ENOMEM;
 	}
-	return clusterlock_recv(req, resident, &resident->lock);
+	ret = clusterlock_recv(req, req, &lock);
+	resident->directory = talloc_strdup(resident, lock.directory);
+	talloc_free(req);
+	return ret;
 }
 
 static int open_peers(struct resident *resident)
@@ -539,6 +660,7 @@ static int open_doors(struct resident *resident, const char **why)
 static int resident_prepare(struct resident *resident, const char **why)
 {
 	struct tevent_signal *term = NULL, *child = NULL;
+	struct mountwatch *watch = NULL;
 	struct tevent_fd *fde = NULL;
 	int ret;
 
@@ -550,10 +672,8 @@ static int resident_prepare(struct resident *resident, const char **why)
 		*why = "CTDB's nodes: none of them is this host";
 		return ENOENT;
 	}
-	ret = read_lock(resident);
-	if (ret != 0) {
-		resident->lock.kind = CLUSTERLOCK_NONE;
-	}
+	/* what is wrong with it, the check says */
+	read_lock(resident);
 	resident->self.pnn = resident->nodes->own->pnn;
 	resident->reach = (struct reach){
 		.from = resident->nodes->own->address,
@@ -569,6 +689,12 @@ static int resident_prepare(struct resident *resident, const char **why)
 	if (fde == NULL || term == NULL || child == NULL) {
 		return ENOMEM;
 	}
+	watch = mountwatch_create(resident, resident->ev, mounts_changed,
+				  resident);
+	if (watch == NULL) {
+		return ENOMEM;
+	}
+	resident->mount = mount_of_lock(resident);
 	return open_doors(resident, why);
 }
 
