@@ -168,6 +168,19 @@ static void log_stranger(const struct visitor *visitor, const char *what)
 	log_line("a connection from %s was closed: %s", text, what);
 }
 
+static int visitor_encrypt(struct visitor *visitor)
+{
+	struct peers *peers = visitor->peers;
+	int net = visitor->fd;
+
+	if (peers->config.key == NULL) {
+		return 0;
+	}
+	visitor->fd = -1;
+	return tls_wrap(peers, peers->ev, net, true, peers->config.key,
+			&visitor->fd);
+}
+
 /* A node is greeted, anybody else sent away. */
 static void visitor_identify(struct visitor *visitor,
 			     const struct ctdb_nodes *nodes, const char *why)
@@ -175,6 +188,7 @@ static void visitor_identify(struct visitor *visitor,
 	struct peers *peers = visitor->peers;
 	const struct ctdb_node *node = NULL;
 	struct tevent_req *subreq = NULL;
+	int ret;
 
 	if (nodes != NULL) {
 		node = nodes_find(nodes, &visitor->from);
@@ -187,6 +201,11 @@ static void visitor_identify(struct visitor *visitor,
 	}
 	visitor->known = true;
 	visitor->pnn = node->pnn;
+	ret = visitor_encrypt(visitor);
+	if (ret != 0) {
+		talloc_free(visitor);
+		return;
+	}
 	subreq = greet_send(visitor, peers->ev, visitor->fd, false,
 			    peers->config.own, GREET_MS);
 	if (subreq == NULL) {

@@ -15,6 +15,7 @@
 #include "core/member/agent.h"
 #include "ctdb-events/greet.h"
 #include "ctdb-events/nodes.h"
+#include "ctdb-events/tls.h"
 
 struct peers;
 
@@ -23,6 +24,7 @@ struct peers_config {
 	uint16_t port;
 	const struct ctdb_paths *paths;
 	const struct greeting *own;
+	const struct tls_key *key;	/* NULL: plain */
 	const char *worker;
 	agent_resolve_fn resolve_fn;
 	/* a node has greeted us; or NULL */

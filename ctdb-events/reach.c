@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,14 +16,17 @@
 
 struct reach_state {
 	struct tevent_context *ev;
-	const struct greeting *own;
+	const struct reach *reach;
 	int fd;
 	struct tevent_fd *fde;
+	struct tevent_timer *expiry;	/* of the connection */
 	struct greeting theirs;
 };
 
 static void reach_connected(struct tevent_context *ev, struct tevent_fd *fde,
 			    uint16_t flags, void *private_data);
+static void reach_expired(struct tevent_context *ev, struct tevent_timer *te,
+			  struct timeval now, void *private_data);
 static void reach_greeted(struct tevent_req *subreq);
 
 static int reach_destructor(struct reach_state *state)
@@ -75,7 +79,6 @@ struct tevent_req *reach_send(TALLOC_CTX *mem_ctx, struct tevent_context *ev,
 {
 	struct reach_state *state = NULL;
 	struct tevent_req *req = NULL;
-	bool ok;
 	int ret;
 
 	req = tevent_req_create(mem_ctx, &state, struct reach_state);
@@ -83,7 +86,7 @@ struct tevent_req *reach_send(TALLOC_CTX *mem_ctx, struct tevent_context *ev,
 		return NULL;
 	}
 	state->ev = ev;
-	state->own = reach->own;
+	state->reach = reach;
 	state->fd = -1;
 	talloc_set_destructor(state, reach_destructor);
 	ret = reach_connect(state, reach, to);
@@ -93,12 +96,47 @@ struct tevent_req *reach_send(TALLOC_CTX *mem_ctx, struct tevent_context *ev,
 	}
 	state->fde = tevent_add_fd(ev, state, state->fd, TEVENT_FD_WRITE,
 				   reach_connected, req);
-	ok = tevent_req_set_endtime(req, ev, channel_deadline(timeout_ms));
-	if (state->fde == NULL || !ok) {
+	state->expiry = tevent_add_timer(ev, state,
+					 channel_deadline(timeout_ms),
+					 reach_expired, req);
+	if (state->fde == NULL || state->expiry == NULL) {
 		tevent_req_oom(req);
 		return tevent_req_post(req, ev);
 	}
 	return req;
+}
+
+/* A busy process may find its time over and the answer there. */
+static void reach_expired(struct tevent_context *ev, struct tevent_timer *te,
+			  struct timeval now, void *private_data)
+{
+	struct tevent_req *req = talloc_get_type_abort(private_data,
+						       struct tevent_req);
+	struct reach_state *state = tevent_req_data(req, struct reach_state);
+	struct pollfd poll_fd = { .fd = state->fd, .events = POLLOUT };
+	int ret;
+
+	(void)ev;
+	(void)te;
+	(void)now;
+	state->expiry = NULL;
+	ret = poll(&poll_fd, 1, 0);
+	if (ret != 1) {
+		tevent_req_error(req, ETIMEDOUT);
+	}
+}
+
+static int reach_encrypt(struct reach_state *state)
+{
+	const struct reach *reach = state->reach;
+	int net = state->fd;
+
+	if (reach->key == NULL) {
+		return 0;
+	}
+	state->fd = -1;
+	return tls_wrap(reach->pumps, state->ev, net, false, reach->key,
+			&state->fd);
 }
 
 static void reach_connected(struct tevent_context *ev, struct tevent_fd *fde,
@@ -114,18 +152,21 @@ static void reach_connected(struct tevent_context *ev, struct tevent_fd *fde,
 	(void)fde;
 	(void)flags;
 	TALLOC_FREE(state->fde);
+	/* from here on the greeting has its own time */
+	TALLOC_FREE(state->expiry);
 	getsockopt(state->fd, SOL_SOCKET, SO_ERROR, &err, &len);
+	if (err == 0) {
+		err = reach_encrypt(state);
+	}
 	if (err != 0) {
 		tevent_req_error(req, (uint64_t)err);
 		return;
 	}
-	subreq = greet_send(state, ev, state->fd, true, state->own,
-			    GREETING_MS);
+	subreq = greet_send(state, ev, state->fd, true,
+			    state->reach->own, GREETING_MS);
 	if (tevent_req_nomem(subreq, req)) {
 		return;
 	}
-	/* from here on the greeting has its own time */
-	tevent_req_set_endtime(req, ev, channel_deadline(2 * GREETING_MS));
 	tevent_req_set_callback(subreq, reach_greeted, req);
 }
 

@@ -9,12 +9,16 @@
 
 #include "ctdb-events/greet.h"
 #include "ctdb-events/nodes.h"
+#include "ctdb-events/tls.h"
 
 /* How this node reaches others; must outlive the requests */
 struct reach {
 	struct sockaddr_storage from;	/* own address, which is bound to */
 	uint16_t port;
 	const struct greeting *own;
+	const struct tls_key *key;	/* NULL: plain */
+	TALLOC_CTX *pumps;		/* parent of what encrypts: outlives
+					 * the connections */
 };
 
 /*

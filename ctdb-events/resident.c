@@ -45,6 +45,7 @@ struct resident {
 	struct ctdb_nodes *nodes;	/* as they were at the start */
 	char *directory;		/* of the cluster lock; NULL: none */
 	struct greeting self;
+	struct tls_key *key;		/* NULL: plain */
 	struct reach reach;
 	bool *greeted;			/* by PNN, NODES_MAX */
 	struct peers *peers;
@@ -568,6 +569,30 @@ static int read_lock(struct resident *resident)
 	return ret;
 }
 
+static int read_key(struct resident *resident, const char **why)
+{
+	const char *path = resident->options->key;
+	int ret;
+
+	if (path == NULL) {
+		return 0;
+	}
+	ret = tls_key_read(resident, path, &resident->key);
+	if (ret == EPERM) {
+		*why = talloc_asprintf(resident, "CTDB_PINGPONG_KEY='%s': "
+				       "must be root's, with mode 0600",
+				       path);
+	} else if (ret == EINVAL) {
+		*why = talloc_asprintf(resident, "CTDB_PINGPONG_KEY='%s': "
+				       "must hold %u bytes or more", path,
+				       TLS_KEY_MIN);
+	} else if (ret != 0) {
+		*why = talloc_asprintf(resident, "CTDB_PINGPONG_KEY='%s': %s",
+				       path, strerror(ret));
+	}
+	return ret;
+}
+
 static int open_peers(struct resident *resident)
 {
 	const struct peers_config config = {
@@ -575,6 +600,7 @@ static int open_peers(struct resident *resident)
 		.port = resident->options->port,
 		.paths = &resident->options->ctdb,
 		.own = &resident->self,
+		.key = resident->key,
 		.worker = resident->worker,
 		.resolve_fn = resolve,
 		.greeted_fn = greeted,
@@ -674,11 +700,17 @@ static int resident_prepare(struct resident *resident, const char **why)
 	}
 	/* what is wrong with it, the check says */
 	read_lock(resident);
+	ret = read_key(resident, why);
+	if (ret != 0) {
+		return ret;
+	}
 	resident->self.pnn = resident->nodes->own->pnn;
 	resident->reach = (struct reach){
 		.from = resident->nodes->own->address,
 		.port = resident->options->port,
 		.own = &resident->self,
+		.key = resident->key,
+		.pumps = resident,
 	};
 	fde = tevent_add_fd(resident->ev, resident, resident->life,
 			    TEVENT_FD_READ, life_over, resident);

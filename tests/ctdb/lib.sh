@@ -10,6 +10,7 @@
 #   fs                               the cluster file system's path
 #   mark                             what follows looks at logs from here on
 #   said NODE PATTERN                the node's log has such a line since
+#   one_said PATTERN                 node 0's log has, or node 1's
 #   starts CASE NODE...              ctdbd on these, and all of them are OK
 #   refused CASE NODE PATTERN        ctdbd on the node; it ends in init, with
 #                                    a line of pingpong's that matches
@@ -98,6 +99,11 @@ log_since()
 said()
 {
 	log_since "$1" | grep -q -e "$2"
+}
+
+one_said()
+{
+	said 0 "$1" || said 1 "$1"
 }
 
 pingpong_lines()

@@ -67,11 +67,6 @@ cluster_make 1 bindfs-lock
 refused "it is refused, since a forked child's close drops the lock" 0 \
 	'lock\.release'
 
-one_said()
-{
-	said 0 "$1" || said 1 "$1"
-}
-
 about "without the script"
 OPTIONS=no cluster_make 2 clusterfs local-locks
 starts "the first node alone is OK" 0

@@ -94,7 +94,9 @@ starts "the node starts by its own checks" 2
 expect_said "it names those that it could not ask" 2 \
 	'not tested with node 0 (10.77.0.1): .*node 1 (10.77.0.2): '
 stop 2
-on 2 ip rule del to 10.77.0.1 ipproto tcp dport 4380 blackhole
+for peer in 10.77.0.1 10.77.0.2; do
+	on 2 ip rule del to "$peer" ipproto tcp dport 4380 blackhole
+done
 
 about "a peer without an agent"
 on 0 rm /etc/ctdb/events/legacy/00.pingpong.script
