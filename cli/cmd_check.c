@@ -18,7 +18,7 @@
 #include "core/verdict/store.h"
 
 /* A run ends by itself within its time; should it not, this ends it. */
-#define GRACE_MS 3000
+#define GRACE_MS 5000
 
 struct progress {
 	bool shown;		/* standard error is a terminal */

@@ -1070,6 +1070,13 @@ static void lockstep_cleaned(struct tevent_req *subreq)
 			.operation = "close", .expected = "an answer",
 			.seen = "none", .detail = autopsy };
 	}
+	if (ret == ECONNRESET && s->outcome != OUTCOME_PASS &&
+	    s->outcome != OUTCOME_HUNG) {
+		/* what it held has gone with it */
+		s->outcome = OUTCOME_SKIPPED;
+		s->broken = 0;
+		s->why = "a worker was lost";
+	}
 	if (--state->resetting == 0) {
 		tevent_req_done(req);
 	}

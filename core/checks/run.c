@@ -18,6 +18,9 @@
 /* SIGKILL to the end of a process that is not in D state */
 #define KILL_MS 2000
 
+/* With less than this a new worker is not worth the try */
+#define RESTART_MIN_MS 100
+
 /* Kept back from the run's time for removing its directory */
 #define CLEANUP_MS 500
 
@@ -43,6 +46,7 @@ struct run {
 	uint64_t random;
 	uint64_t names;
 	char dir_name[PROBE_NAME_MAX];
+	bool cleaned;			/* that was removed again, or tried */
 	unsigned broken;		/* NEEDS_*, and for each bit: */
 	const char *broken_by[NEEDS_COUNT];
 	enum outcome broken_how[NEEDS_COUNT];
@@ -163,10 +167,21 @@ struct run_kill_state {
 	struct tevent_context *ev;
 	struct run *run;
 	unsigned member;
+	bool full_time;			/* SIGKILL was given KILL_MS */
 };
 
 static void run_kill_killed(struct tevent_req *subreq);
+static void run_kill_restarted(struct tevent_req *subreq);
 static void run_kill_begun(struct tevent_req *subreq);
+
+/* What is left for the kill, the start of a new worker, its end should it
+ * hang in that, and its first call */
+static unsigned run_kill_ms(const struct run *run)
+{
+	unsigned quarter = run_left_ms(run) / 4;
+
+	return quarter < KILL_MS ? quarter : KILL_MS;
+}
 
 struct tevent_req *run_kill_send(TALLOC_CTX *mem_ctx,
 				 struct tevent_context *ev, struct run *run,
@@ -174,6 +189,7 @@ struct tevent_req *run_kill_send(TALLOC_CTX *mem_ctx,
 {
 	struct run_kill_state *state = NULL;
 	struct tevent_req *req = NULL, *subreq = NULL;
+	unsigned ms = run_kill_ms(run);
 
 	req = tevent_req_create(mem_ctx, &state, struct run_kill_state);
 	if (req == NULL) {
@@ -182,8 +198,9 @@ struct tevent_req *run_kill_send(TALLOC_CTX *mem_ctx,
 	state->ev = ev;
 	state->run = run;
 	state->member = member;
-	subreq = member_kill_send(state, ev, run->members[member], true,
-				  KILL_MS);
+	state->full_time = ms == KILL_MS;
+	subreq = member_kill_send(state, ev, run->members[member], false,
+				  ms < CLEANUP_MS ? CLEANUP_MS : ms);
 	if (tevent_req_nomem(subreq, req)) {
 		return tevent_req_post(req, ev);
 	}
@@ -198,6 +215,38 @@ static void run_kill_killed(struct tevent_req *subreq)
 	struct run_kill_state *state = tevent_req_data(
 		req, struct run_kill_state);
 	struct run *run = state->run;
+	unsigned ms = run_kill_ms(run);
+	int ret;
+
+	ret = member_kill_recv(subreq);
+	TALLOC_FREE(subreq);
+	if (ret == ETIMEDOUT && !state->full_time) {
+		ret = ETIME;
+	}
+	if (ret != 0) {
+		tevent_req_error(req, ret == ETIMEDOUT || ret == ETIME
+					      ? (uint64_t)ret : ECONNRESET);
+		return;
+	}
+	if (ms < RESTART_MIN_MS) {
+		tevent_req_error(req, ETIME);
+		return;
+	}
+	subreq = member_kill_send(state, state->ev,
+				  run->members[state->member], true, ms);
+	if (tevent_req_nomem(subreq, req)) {
+		return;
+	}
+	tevent_req_set_callback(subreq, run_kill_restarted, req);
+}
+
+static void run_kill_restarted(struct tevent_req *subreq)
+{
+	struct tevent_req *req = tevent_req_callback_data(subreq,
+							  struct tevent_req);
+	struct run_kill_state *state = tevent_req_data(
+		req, struct run_kill_state);
+	struct run *run = state->run;
 	struct probe_request begin = {
 		.op = PROBE_BEGIN, .keeper = state->member == 0,
 	};
@@ -206,14 +255,13 @@ static void run_kill_killed(struct tevent_req *subreq)
 	ret = member_kill_recv(subreq);
 	TALLOC_FREE(subreq);
 	if (ret != 0) {
-		tevent_req_error(req, ret == ETIMEDOUT ? ETIMEDOUT
-						       : ECONNRESET);
+		tevent_req_error(req, ECONNRESET);
 		return;
 	}
 	strcpy(begin.name, run->dir_name);
 	subreq = member_call_send(state, state->ev,
 				  run->members[state->member], &begin, -1,
-				  KILL_MS);
+				  run_kill_ms(run));
 	if (tevent_req_nomem(subreq, req)) {
 		return;
 	}
@@ -230,8 +278,7 @@ static void run_kill_begun(struct tevent_req *subreq)
 	ret = member_call_recv(subreq, &answer);
 	TALLOC_FREE(subreq);
 	if (ret != 0 || answer.err != 0) {
-		tevent_req_error(req, ret == ETIMEDOUT ? ETIMEDOUT
-						       : ECONNRESET);
+		tevent_req_error(req, ECONNRESET);
 		return;
 	}
 	tevent_req_done(req);
@@ -356,8 +403,7 @@ static void run_call_killed(struct tevent_req *subreq)
 		/* then it did hang */
 		state->err = ETIMEDOUT;
 		state->told = talloc_asprintf(
-			state, "%s\nSIGKILL did not end it, or a new worker "
-			"hung like it", state->told);
+			state, "%s\nSIGKILL did not end it", state->told);
 	}
 	tevent_req_error(req, (uint64_t)state->err);
 }
@@ -388,6 +434,7 @@ struct run_state {
 	const char *why;
 	uint64_t appear_until_ms;
 	unsigned next;			/* check */
+	unsigned cleaner;		/* member */
 	struct check_result *current;
 };
 
@@ -404,6 +451,7 @@ static void run_found(struct tevent_req *subreq);
 static void run_next_check(struct tevent_req *req);
 static void run_check_done(struct tevent_req *subreq);
 static void run_clean(struct tevent_req *req);
+static void run_clean_next(struct tevent_req *req);
 static void run_cleaned(struct tevent_req *subreq);
 static void run_end(struct tevent_req *req);
 
@@ -411,6 +459,11 @@ static int run_destructor(struct run *run)
 {
 	unsigned i;
 
+	for (i = 0; i < run->num_members; i++) {
+		if (run->members[i] != NULL && !run->cleaned) {
+			member_finish(run->members[i]);
+		}
+	}
 	/* before the options that they point to */
 	for (i = 0; i < run->num_members; i++) {
 		TALLOC_FREE(run->members[i]);
@@ -995,20 +1048,31 @@ static void run_check_done(struct tevent_req *subreq)
 static void run_clean(struct tevent_req *req)
 {
 	struct run_state *state = tevent_req_data(req, struct run_state);
+
+	state->cleaner = 0;
+	run_clean_next(req);
+}
+
+/* By the first member that can; what could not be removed, the next run
+ * removes */
+static void run_clean_next(struct tevent_req *req)
+{
+	struct run_state *state = tevent_req_data(req, struct run_state);
 	struct run *run = state->run;
 	struct probe_request finish = { .op = PROBE_FINISH };
 	struct tevent_req *subreq = NULL;
-	unsigned i = 0;
 
-	while (i < run->num_members && member_gone(run->members[i])) {
-		i++;
+	while (state->cleaner < run->num_members &&
+	       member_gone(run->members[state->cleaner])) {
+		state->cleaner++;
 	}
-	if (i == run->num_members) {
+	if (state->cleaner == run->num_members) {
 		run_end(req);
 		return;
 	}
-	subreq = run_call_send(state, state->ev, run, i, &finish, -1,
-			       run_left_ms(run) + CLEANUP_MS);
+	subreq = member_call_send(state, state->ev,
+				  run->members[state->cleaner], &finish, -1,
+				  run_left_ms(run) + CLEANUP_MS);
 	if (tevent_req_nomem(subreq, req)) {
 		return;
 	}
@@ -1036,12 +1100,19 @@ static void run_cleaned(struct tevent_req *subreq)
 {
 	struct tevent_req *req = tevent_req_callback_data(subreq,
 							  struct tevent_req);
+	struct run_state *state = tevent_req_data(req, struct run_state);
 	struct probe_answer answer = {};
-	const char *told = NULL;
+	int ret;
 
-	/* what could not be removed, the next run removes */
-	run_call_recv(subreq, subreq, &answer, &told);
+	ret = member_call_recv(subreq, &answer);
 	TALLOC_FREE(subreq);
+	if (ret == ECONNRESET) {
+		state->cleaner++;
+		run_clean_next(req);
+		return;
+	}
+	/* one that is only slow goes on removing for a while */
+	state->run->cleaned = true;
 	run_end(req);
 }
 

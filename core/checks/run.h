@@ -100,8 +100,12 @@ struct tevent_req *run_call_send(TALLOC_CTX *mem_ctx,
 int run_call_recv(struct tevent_req *req, TALLOC_CTX *mem_ctx,
 		  struct probe_answer *answer, const char **autopsy);
 
-/* Kill a member's worker and start a new one in the run's directory, as
- * run_call_recv(): 0 or ETIMEDOUT, ECONNRESET. */
+/*
+ * Kill a member's worker and start a new one in the run's directory.
+ * run_kill_recv() returns 0; ETIMEDOUT: SIGKILL did not end it; ETIME: nor did
+ * it in the little time that was left, or there was none for a new one;
+ * ECONNRESET: its host is gone, or no new worker could begin there.
+ */
 struct tevent_req *run_kill_send(TALLOC_CTX *mem_ctx,
 				 struct tevent_context *ev, struct run *run,
 				 unsigned member);

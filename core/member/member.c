@@ -533,6 +533,15 @@ int member_call_recv(struct tevent_req *req, struct probe_answer *answer)
 	return ret;
 }
 
+void member_finish(struct member *member)
+{
+	const struct probe_request finish = { .op = PROBE_FINISH };
+
+	/* nobody is there for the answer: it goes with the member */
+	member_call_send(member, member->ev, member, &finish, -1,
+			 CHANNEL_GRACE_MS);
+}
+
 /* ---- kill --------------------------------------------------------------- */
 
 struct kill_state {

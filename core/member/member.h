@@ -124,6 +124,12 @@ struct tevent_req *member_kill_send(TALLOC_CTX *mem_ctx,
 				    unsigned timeout_ms);
 int member_kill_recv(struct tevent_req *req);
 
+/*
+ * Before talloc_free() of a member whose run ends early: the worker shall
+ * remove the run's directory before it ends. Does not wait.
+ */
+void member_finish(struct member *member);
+
 /* True when the member's worker hangs for good or its channel is gone. */
 bool member_gone(const struct member *member);
 

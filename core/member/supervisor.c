@@ -19,6 +19,9 @@
  * supervisor not have done so */
 #define WORKER_GRACE_MS 2000
 
+/* As long it may go on removing the run's directory, supervised or not */
+#define WORKER_CLEANUP_MS 10000
+
 /* SIGKILL to the end of a worker that did not come back from opening its
  * directory */
 #define START_KILL_MS 1000
@@ -41,6 +44,7 @@ struct supervisor {
 	bool opened;			/* mount is known */
 	struct stuck_mount mount;
 	bool keeper;			/* of the run's directory */
+	bool finishing;			/* it is removing that */
 	bool silent;			/* a call got no answer in time */
 	bool stuck;
 	struct kill_state *killing;	/* or NULL */
@@ -89,6 +93,7 @@ static void forget_process(struct supervisor *sv)
 	}
 	sv->pid = 0;
 	sv->keeper = false;
+	sv->finishing = false;
 	sv->silent = false;
 }
 
@@ -103,13 +108,15 @@ static void send_kill(const struct supervisor *sv)
 
 static int supervisor_destructor(struct supervisor *sv)
 {
-	bool may_clean = sv->keeper && !sv->silent && sv->killing == NULL;
+	bool killed = sv->killing != NULL || sv->stuck;
+	bool cleans = (sv->keeper && !sv->silent) || sv->finishing;
 
 	if (sv->killing != NULL) {
 		sv->killing->sv = NULL;
 	}
 	TALLOC_FREE(sv->channel);
-	if (may_clean) {
+	if (cleans && !killed) {
+		/* ends what it waits in; removing it does not end */
 		pidfd_send_signal(sv->pidfd, SIGTERM, NULL, 0);
 	} else {
 		send_kill(sv);
@@ -328,8 +335,10 @@ static void start_done(struct tevent_req *subreq)
 			state, "no answer when opened, for %u.%u s",
 			state->timeout_ms / 1000,
 			state->timeout_ms % 1000 / 100));
-		subreq = supervisor_kill_send(state, state->ev, sv,
-					      START_KILL_MS);
+		subreq = supervisor_kill_send(
+			state, state->ev, sv,
+			state->timeout_ms < START_KILL_MS ? state->timeout_ms
+							  : START_KILL_MS);
 		if (tevent_req_nomem(subreq, req)) {
 			return;
 		}
@@ -444,6 +453,10 @@ struct tevent_req *supervisor_call_send(TALLOC_CTX *mem_ctx,
 		sv->keeper = true;
 	}
 	timed.deadline_ms = timeout_ms + WORKER_GRACE_MS;
+	if (request->op == PROBE_FINISH) {
+		sv->finishing = !sv->silent;
+		timed.deadline_ms = timeout_ms + WORKER_CLEANUP_MS;
+	}
 	subreq = channel_ask_send(state, ev, sv->channel,
 				  wire_from_request(&timed), fd, timeout_ms);
 	if (tevent_req_nomem(subreq, req)) {
@@ -471,6 +484,7 @@ static void call_done(struct tevent_req *subreq)
 	}
 	if (state->op == PROBE_FINISH) {
 		state->sv->keeper = false;
+		state->sv->finishing = false;
 	}
 	tevent_req_done(req);
 }

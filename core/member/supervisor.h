@@ -8,9 +8,10 @@
  * for a worker that does not die.
  *
  * talloc_free() of a supervisor returns at once. It kills the worker's process
- * group (SIGKILL); only the keeper of the run's directory, if it has answered so
- * far, gets SIGTERM, removes the directory and ends by itself, within the
- * deadline of the call that it is in.
+ * group (SIGKILL). Only a worker that has answered so far and is the keeper of
+ * the run's directory, or was asked to remove it (PROBE_FINISH), gets SIGTERM:
+ * it lets go of what it waits for, removes the directory and ends. It has a
+ * deadline, after which the kernel sends SIGKILL.
  */
 #ifndef PINGPONG_MEMBER_SUPERVISOR_H
 #define PINGPONG_MEMBER_SUPERVISOR_H

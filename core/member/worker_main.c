@@ -40,6 +40,13 @@ static void supervisor_died(int sig)
 	alarm(1);
 }
 
+/* Removing the run's directory ends by itself, or by its deadline. */
+static void finish_undisturbed(void)
+{
+	signal(SIGTERM, SIG_IGN);
+	signal(SIGALRM, SIG_IGN);
+}
+
 /* SIGKILL from the kernel itself after this long: no handler, no escape */
 static void arm_deadline(timer_t timer, unsigned deadline_ms)
 {
@@ -173,6 +180,9 @@ static int serve_one(struct probe_worker *worker, timer_t timer, char *buf,
 	ret = wire_to_request(frame, &request);
 	json_decref(frame);
 	if (ret == 0) {
+		if (request.op == PROBE_FINISH) {
+			finish_undisturbed();
+		}
 		arm_deadline(timer, request.deadline_ms);
 		probe_worker_do(worker, &request, fd, &answer);
 		arm_deadline(timer, 0);
@@ -225,9 +235,7 @@ int main(int argc, char **argv)
 		ret = serve_one(&worker, timer, buf, &used);
 	} while (ret == 0 || ret == EINTR);
 	if (worker.keeper) {
-		/* its supervisor's end may be told once more */
-		signal(SIGTERM, SIG_IGN);
-		signal(SIGALRM, SIG_IGN);
+		finish_undisturbed();
 		arm_deadline(timer, CLEANUP_MS);
 		probe_worker_do(&worker, &(struct probe_request){
 					.op = PROBE_FINISH }, -1,

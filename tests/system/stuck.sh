@@ -36,7 +36,7 @@ until_gone()
 }
 
 about "control"
-check_exit 1 "healthy" --quick "$MNT"/node*
+check_exit 1 "healthy" "$MNT"/node*
 expect "no record" [ "$(records)" = 0 ]
 expect "no worker" until_gone
 
@@ -65,12 +65,12 @@ asked "one of them" "$MNT/node1"
 asked "another directory" "$MNT/node1/dir"
 
 about "while it is, the other mount"
-check_exit 0 "works" --quick --local "$MNT/node0"
+check_exit 0 "works" --local "$MNT/node0"
 
 about "when it has gone"
 fault clear >/dev/null
 expect "it has" until_gone
-check_exit 1 "checks resume" --quick "$MNT"/node*
+check_exit 1 "checks resume" "$MNT"/node*
 expect "no record is left" [ "$(records)" = 0 ]
 rmdir "$MNT/node0/dir"
 expect_clean "$MNT/node0"

@@ -683,6 +683,27 @@ static void test_directory_goes_with_channel(void **state)
 	wait_for_no_children();
 }
 
+/* It is not waited for, and goes on all the same. */
+static void test_channel_ends_during_finish(void **state)
+{
+	struct bed *bed = *state;
+	struct probe_request finish_run = { .op = PROBE_FINISH };
+	struct tevent_req *req = NULL;
+
+	start(bed);
+	begin(bed, true);
+	open_file(bed, true);
+	req = channel_ask_send(bed, bed->ev, bed->channel,
+			       call_question(&finish_run, 1), -1, PATIENCE_MS);
+	assert_int_equal(err_of(ask(bed, json_pack("{sb}", "autopsy", 1))),
+			 0);
+	TALLOC_FREE(req);
+	TALLOC_FREE(bed->channel);
+	run_until_over(bed);
+	wait_for_empty(bed->place);
+	wait_for_no_children();
+}
+
 static void test_channel_ends_during_call(void **state)
 {
 	struct bed *bed = *state;
@@ -762,6 +783,7 @@ int main(void)
 		TEST(test_no_reader),
 		TEST(test_worker_ends_with_channel),
 		TEST(test_directory_goes_with_channel),
+		TEST(test_channel_ends_during_finish),
 		TEST(test_channel_ends_during_call),
 		TEST(test_session_freed_during_start),
 		TEST(test_worker_killed_by_somebody),
