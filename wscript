@@ -69,6 +69,7 @@ def configure(conf):
     library(conf, 'popt', 'popt.h')
 
     env.WITH_CTDB = not opts.without_ctdb
+    env.EVENTS = ''
     if env.WITH_CTDB:
         library(conf, 'gnutls', 'gnutls/gnutls.h',
                 errmsg='not found (needed unless --without-ctdb)')
@@ -303,6 +304,9 @@ def surround_module(self):
 def build_tests(bld):
     if bld.env.LIB_CMOCKA:
         for source in sources(bld, 'tests/unit/test_*.c'):
+            of_ctdb = '#include "ctdb-events/' in source.read()
+            if of_ctdb and not bld.env.WITH_CTDB:
+                continue
             program(bld, target(source), [source],
                     bld.env.EVENTS + CORE + ' CMOCKA POPT', install_path=None)
     if bld.env.LIB_FUSE3:
