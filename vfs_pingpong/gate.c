@@ -612,11 +612,28 @@ static bool ask_store(TALLOC_CTX *mem_ctx, const struct gate_places *places,
 	return is_decided(&found);
 }
 
-static const char *after(const char *line, const char *word)
+/* Why a check came to no verdict */
+static const char *why_unknown(TALLOC_CTX *mem_ctx,
+			       const struct gate_places *places,
+			       const struct gate_question *question, int err,
+			       const char *line)
 {
-	size_t n = strlen(word);
+	static const char unknown[] = "unknown: ";
 
-	return strncmp(line, word, n) == 0 ? line + n : NULL;
+	if (err == ETIMEDOUT) {
+		return talloc_asprintf(mem_ctx, "no result of a check within "
+				       "%u s", question->timeout_ms / 1000);
+	}
+	if (err != 0 || line[0] == '\0') {
+		return talloc_asprintf(
+			mem_ctx, "it could not be checked: '%s': %s",
+			places->command, err != 0 ? strerror(err) :
+			"it ended without an answer");
+	}
+	if (strncmp(line, unknown, strlen(unknown)) == 0) {
+		line += strlen(unknown);
+	}
+	return talloc_strdup(mem_ctx, line);
 }
 
 void gate_ask(TALLOC_CTX *mem_ctx, const struct gate_places *places,
@@ -624,7 +641,6 @@ void gate_ask(TALLOC_CTX *mem_ctx, const struct gate_places *places,
 	      struct gate_answer *answer)
 {
 	char line[MAX_LINE] = "";
-	const char *hung = NULL, *unknown = NULL;
 	bool decided;
 	int ret;
 
@@ -634,26 +650,18 @@ void gate_ask(TALLOC_CTX *mem_ctx, const struct gate_places *places,
 		return;
 	}
 	ret = have_checked(places, question, line);
-	hung = after(line, "hung: ");
-	unknown = after(line, "unknown: ");
-	if (ret == 0 && hung != NULL) {
+	if (strncmp(line, "hung: ", 6) == 0) {
 		answer->fitness = UNFIT;
-		answer->reason = talloc_asprintf(mem_ctx, "hung: %s", hung);
+		answer->reason = talloc_strdup(mem_ctx, line);
 		answer->remedy = "the file system has to answer first";
-	} else if (ret == 0 && unknown != NULL) {
-		say_unknown(mem_ctx, question, talloc_strdup(mem_ctx, unknown),
+		return;
+	}
+	/* where not all could be tested, what was may be unfit */
+	decided = ask_store(mem_ctx, places, question, answer);
+	if (!decided && strcmp(line, "recorded") != 0) {
+		say_unknown(mem_ctx, question,
+			    why_unknown(mem_ctx, places, question, ret, line),
 			    answer);
-	} else if (ret == 0 && strcmp(line, "recorded") == 0) {
-		ask_store(mem_ctx, places, question, answer);
-	} else if (ret == ETIMEDOUT) {
-		say_unknown(mem_ctx, question, talloc_asprintf(
-			mem_ctx, "no result of a check within %u s",
-			question->timeout_ms / 1000), answer);
-	} else {
-		say_unknown(mem_ctx, question, talloc_asprintf(
-			mem_ctx, "it could not be checked: '%s': %s",
-			places->command, ret != 0 ? strerror(ret) :
-			"it ended without an answer"), answer);
 	}
 }
 

@@ -251,8 +251,9 @@ static void ask(TALLOC_CTX *mem_ctx, struct connection_struct *conn,
 }
 
 /* One line, at most once a minute for a share */
-static void say(struct connection_struct *conn, const char *service,
-		const struct gate_answer *answer, bool refused)
+static void pingpong_log(const struct connection_struct *conn,
+			 const char *service,
+			 const struct gate_answer *answer, bool refused)
 {
 	bool may = gate_may_say(RUNDIR, service, SAY_INTERVAL_S);
 
@@ -286,7 +287,7 @@ static bool is_refused(struct connection_struct *conn, const char *service,
 		refused = answer.fitness == UNFIT || on_unknown == REFUSE;
 	}
 	if (answer.fitness != FIT) {
-		say(conn, service, &answer, refused);
+		pingpong_log(conn, service, &answer, refused);
 	}
 	TALLOC_FREE(frame);
 	return refused;

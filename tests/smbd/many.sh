@@ -1,0 +1,111 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+#
+# Fifty clients at once have one check made; a thousand connects leave nothing
+# behind.
+# limit: 900
+
+# shellcheck source=tests/smbd/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+CLIENTS=50
+CONNECTS=1000
+CHECKED=20
+
+mounts clusterfs 2
+good=$MNT/node0
+# every check makes directories: how many is counted
+fault add slow:ms=1,op=mkdir
+
+share good "$good" "vfs objects = pingpong"
+# never fresh
+share old "$good" "vfs objects = pingpong" "pingpong:max age = 0"
+smbd_up
+
+forget()
+{
+	rm -rf /var/lib/pingpong/*
+}
+
+# mkdirs so far
+mkdirs()
+{
+	fault list | sed -n 's/.* slow.* hits=\([0-9]*\)$/\1/p'
+}
+
+about "one client"
+accepted "let in" good
+single=$(mkdirs)
+expect "its check is seen" [ "${single:-0}" -gt 0 ]
+
+about "$CLIENTS clients at once"
+forget
+clients=()
+for ((i = 0; i < CLIENTS; i++)); do
+	connect good >"$SCRATCH/client.$i" 2>&1 &
+	clients+=($!)
+done
+out=()
+for ((i = 0; i < CLIENTS; i++)); do
+	wait "${clients[i]}" || out+=("$(cat "$SCRATCH/client.$i")")
+done
+if [ ${#out[@]} = 0 ]; then
+	ok "all are let in"
+else
+	not_ok "all are let in" "${out[@]}" "$(log_tail)"
+fi
+all=$(mkdirs)
+expect "one check was made: $((all - single)) of $single" \
+	[ $((all - single)) = "$single" ]
+
+# The smbd of a session that stands
+about "$CONNECTS connects in one session"
+session_open good
+
+# connects SHARE COUNT: each a tree of its own that is left again
+connects()
+{
+	local i
+
+	: >"$SAID"
+	for ((i = 0; i < $2; i++)); do
+		printf 'tcon %s\ntdis\n' "$1"
+	done >&"$SESSION"
+	until_true 400 counted "$2" "^tdis successful" && return
+	tail -n 5 "$SAID"
+	return 1
+}
+
+its_smbd()
+{
+	ss -Htnp state established '( sport = :445 )' |
+		sed -n 's/.*("smbd",pid=\([0-9]*\),.*/\1/p' | head -n 1
+}
+
+connects good 10
+server=$(its_smbd)
+expect "its smbd is found" [ -n "$server" ]
+descriptors()
+{
+	find "/proc/$server/fd" -mindepth 1 | wc -l
+}
+children()
+{
+	cat "/proc/$server/task/$server/children"
+}
+before=$(descriptors)
+expect "they succeed" connects good $CONNECTS
+expect_not "all of them" grep -q NT_STATUS "$SAID"
+expect "no descriptor is left" [ "$(descriptors)" = "$before" ]
+expect "no process is left" [ -z "$(children)" ]
+
+about "$CHECKED connects with a check each"
+checks=$(mkdirs)
+expect "they succeed" connects old $CHECKED
+expect "a check was made for each" \
+	[ $(($(mkdirs) - checks)) = $((CHECKED * single)) ]
+expect "no descriptor is left" [ "$(descriptors)" = "$before" ]
+expect "no process is left" [ -z "$(children)" ]
+session_close
+expect "no check is under way" eval '! pgrep -x pingpong'
+expect_clean "$good"
