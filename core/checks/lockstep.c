@@ -940,10 +940,10 @@ static void lockstep_killed(struct tevent_req *subreq)
 		s->evidence.operation = "SIGKILL";
 		s->outcome = ret == ETIMEDOUT ? OUTCOME_HUNG
 					      : OUTCOME_SKIPPED;
-		s->why = talloc_asprintf(
-			s, ret == ETIMEDOUT
-			? "member %s: SIGKILL did not end the worker"
-			: "member %s was lost", s->evidence.member);
+		s->why = ret != ETIMEDOUT
+			? silence_text(s, ret, s->evidence.member)
+			: talloc_asprintf(s, "member %s: SIGKILL did not end "
+					  "the worker", s->evidence.member);
 		lockstep_clean(req);
 		return;
 	}
@@ -1070,8 +1070,9 @@ static void lockstep_cleaned(struct tevent_req *subreq)
 			.operation = "close", .expected = "an answer",
 			.seen = "none", .detail = autopsy };
 	}
-	if (ret == ECONNRESET && s->outcome != OUTCOME_PASS &&
-	    s->outcome != OUTCOME_HUNG) {
+	if (ret == ECONNRESET &&
+	    (s->outcome == OUTCOME_FAIL || s->outcome == OUTCOME_SLOW ||
+	     s->outcome == OUTCOME_UNSUPPORTED)) {
 		/* what it held has gone with it */
 		s->outcome = OUTCOME_SKIPPED;
 		s->broken = 0;

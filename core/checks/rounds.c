@@ -730,10 +730,8 @@ static void look_silent(struct rounds_state *state, unsigned member)
 		trial_end(state, OUTCOME_HUNG);
 		return;
 	}
-	state->found.why = talloc_asprintf(
-		result, look->ret == EAGAIN
-		? "could not tell: member %s got no processor in time"
-		: "member %s was lost", state->found.evidence.member);
+	state->found.why = silence_text(result, look->ret,
+					state->found.evidence.member);
 	trial_end(state, OUTCOME_SKIPPED);
 }
 
@@ -1000,11 +998,13 @@ static void clean_judge(struct rounds_state *state)
 		tell(state, i, "an answer", "none", look->autopsy);
 		r->outcome = look->ret == ETIMEDOUT ? OUTCOME_HUNG
 						    : OUTCOME_SKIPPED;
-		state->found.why = talloc_asprintf(
-			state->result, look->ret == ETIMEDOUT
-			? "member %s: close or unlink of a probe file never "
-			  "returned" : "member %s was lost",
-			state->found.evidence.member);
+		state->found.why = look->ret != ETIMEDOUT
+			? silence_text(state->result, look->ret,
+				       state->found.evidence.member)
+			: talloc_asprintf(
+				state->result, "member %s: close or unlink "
+				"of a probe file never returned",
+				state->found.evidence.member);
 	}
 	state->current++;
 	if (r->outcome == OUTCOME_PASS && state->current < r->num_rounds) {

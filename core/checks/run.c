@@ -167,7 +167,7 @@ struct run_kill_state {
 	struct tevent_context *ev;
 	struct run *run;
 	unsigned member;
-	bool full_time;			/* SIGKILL was given KILL_MS */
+	bool full_time;			/* each step is given KILL_MS */
 };
 
 static void run_kill_killed(struct tevent_req *subreq);
@@ -228,6 +228,7 @@ static void run_kill_killed(struct tevent_req *subreq)
 					      ? (uint64_t)ret : ECONNRESET);
 		return;
 	}
+	state->full_time = ms == KILL_MS;
 	if (ms < RESTART_MIN_MS) {
 		tevent_req_error(req, ETIME);
 		return;
@@ -238,6 +239,19 @@ static void run_kill_killed(struct tevent_req *subreq)
 		return;
 	}
 	tevent_req_set_callback(subreq, run_kill_restarted, req);
+}
+
+/* of the new worker */
+static int run_kill_error(const struct run_kill_state *state, int err)
+{
+	switch (err) {
+	case EAGAIN:
+		return EAGAIN;
+	case ETIMEDOUT:
+		return state->full_time ? ECONNRESET : ETIME;
+	default:
+		return ECONNRESET;
+	}
 }
 
 static void run_kill_restarted(struct tevent_req *subreq)
@@ -255,7 +269,7 @@ static void run_kill_restarted(struct tevent_req *subreq)
 	ret = member_kill_recv(subreq);
 	TALLOC_FREE(subreq);
 	if (ret != 0) {
-		tevent_req_error(req, ECONNRESET);
+		tevent_req_error(req, run_kill_error(state, ret));
 		return;
 	}
 	strcpy(begin.name, run->dir_name);
@@ -272,13 +286,15 @@ static void run_kill_begun(struct tevent_req *subreq)
 {
 	struct tevent_req *req = tevent_req_callback_data(subreq,
 							  struct tevent_req);
+	struct run_kill_state *state = tevent_req_data(
+		req, struct run_kill_state);
 	struct probe_answer answer = {};
 	int ret;
 
 	ret = member_call_recv(subreq, &answer);
 	TALLOC_FREE(subreq);
 	if (ret != 0 || answer.err != 0) {
-		tevent_req_error(req, ECONNRESET);
+		tevent_req_error(req, run_kill_error(state, ret));
 		return;
 	}
 	tevent_req_done(req);

@@ -102,9 +102,9 @@ int run_call_recv(struct tevent_req *req, TALLOC_CTX *mem_ctx,
 
 /*
  * Kill a member's worker and start a new one in the run's directory.
- * run_kill_recv() returns 0; ETIMEDOUT: SIGKILL did not end it; ETIME: nor did
- * it in the little time that was left, or there was none for a new one;
- * ECONNRESET: its host is gone, or no new worker could begin there.
+ * run_kill_recv() returns 0; ETIMEDOUT: SIGKILL did not end it; ETIME: too
+ * little time was left for it or for a new one; EAGAIN: the new one got no
+ * processor; ECONNRESET: its host is gone, or no new one could begin there.
  */
 struct tevent_req *run_kill_send(TALLOC_CTX *mem_ctx,
 				 struct tevent_context *ev, struct run *run,
