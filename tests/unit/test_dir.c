@@ -211,7 +211,8 @@ static void test_stale(void **state)
 static void test_names_of_others(void **state)
 {
 	static const char *const names[] = {
-		"", ".", "..", "x", "mine", ENDED "x", ENDED ".1", " " ENDED,
+		"", ".", "..", "x", "mine", (ENDED "x"), (ENDED ".1"),
+		(" " ENDED),
 		"ffffffff.0.1.1.1", "ffffffff.0.1.1..0000000000000001",
 		"fffffffg.0.1.1.1.0000000000000001",
 	};

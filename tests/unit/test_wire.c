@@ -111,8 +111,8 @@ static void test_bad_requests(void **state)
 		"{\"op\":\"open\",\"name\":7}",
 		"{\"op\":\"open\",\"name\":null}",
 		/* 80 characters do not leave room for the end */
-		"{\"op\":\"open\",\"name\":\"0123456789012345678901234567890123456"
-		"7890123456789012345678901234567890123456789\"}",
+		("{\"op\":\"open\",\"name\":\"0123456789012345678901234567890123456"
+		 "7890123456789012345678901234567890123456789\"}"),
 	};
 	struct probe_request request = {};
 	size_t i;
