@@ -175,7 +175,7 @@ static void take_verdict(struct resident *resident, struct inquiry *inquiry)
 static void check_end(struct inquiry *inquiry)
 {
 	struct resident *resident = inquiry->resident;
-	bool turns = resident->known && resident->self.running &&
+	bool turns = resident->self.running &&
 		     resident->unfit != inquiry->unfit;
 
 	if (turns && !resident->doubted) {

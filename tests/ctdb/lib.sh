@@ -127,6 +127,12 @@ no_ctdbd()
 	! on "$1" pgrep -x ctdbd >"$SCRATCH/pgrep"
 }
 
+# It outlives its ctdbd by 5 s, and keeps the next one from starting.
+no_eventd()
+{
+	! on "$1" pgrep -x ctdb-eventd >"$SCRATCH/pgrep"
+}
+
 starts()
 {
 	local name=$1 node
@@ -151,6 +157,7 @@ refused()
 		stop "$node"
 		return
 	fi
+	until_ok $PATIENCE no_eventd "$node"
 	if said "$node" "00.pingpong: REFUSED: .*$3"; then
 		ok "$name"
 	else
