@@ -26,7 +26,7 @@ refused()
 }
 
 about "control"
-check_exit 0 "the same directory is fit" --quick --local "$dir"
+check_exit 0 "the same directory is fit" --local "$dir"
 
 EX_USAGE=64
 EX_CANTCREAT=73

@@ -24,7 +24,7 @@ for n in 2 3; do
 	check_exit 0 "for all but file-id: exit status" \
 		--for cluster-lock,posix-locking,share,tdb,mmap "$MNT"/node*
 	expect_exit 1 "exit status of the text report" \
-		"$PINGPONG" check --quick "$MNT"/node*
+		"$PINGPONG" check "$MNT"/node*
 	expect_says "it names the setting" "vfs objects" "$OUT"
 	expect_clean "$MNT/node0"
 	unmounts
@@ -44,7 +44,7 @@ expect_use fit share
 expect_outcome pass io.visibility io.size id.inode
 expect_clean "$MNT/node0"
 expect_exit 2 "exit status of the text report" \
-	"$PINGPONG" check --quick "$MNT"/node*
+	"$PINGPONG" check "$MNT"/node*
 expect_says "it names the check" "lock.exclusion" "$OUT"
 fault clear >/dev/null
 check_exit 1 "the fault is gone: exit status" "$MNT"/node*

@@ -13,7 +13,7 @@ other=$MNT/node0
 
 # The control: the same command, with places that are right.
 about "healthy"
-check_exit 0 "exit status" --local --quick "${nodes[@]}"
+check_exit 0 "exit status" --local "${nodes[@]}"
 
 # told CASE PLACE...: not one and the same directory, with the lines of both
 # mounts
@@ -23,13 +23,13 @@ told()
 	shift
 
 	about "$name"
-	expect_exit 4 "exit status" "$PINGPONG" check --quick --local "$@"
+	expect_exit 4 "exit status" "$PINGPONG" check --local "$@"
 	for dir in "${nodes[0]}" "$other"; do
 		expect_says "it shows the mount of $dir" \
 			"$(findmnt -n -o MAJ:MIN --mountpoint "$dir" |
 			   tail -n 1 | tr -d ' ')" "$OUT"
 	done
-	check_exit 4 "exit status with --json" --quick --local "$@"
+	check_exit 4 "exit status with --json" --local "$@"
 	expect_jq "nothing is fit" \
 		'[.verdict[] | select(.fitness == "fit")] == []'
 	expect_clean "${nodes[0]}"
@@ -45,13 +45,13 @@ expect_jq "the member is what the link leads to" \
 
 about "a symbolic link to the same directory"
 ln -s "${nodes[1]}" "$SCRATCH/same"
-check_exit 0 "exit status" --quick --local "${nodes[0]}" "$SCRATCH/same"
+check_exit 0 "exit status" --local "${nodes[0]}" "$SCRATCH/same"
 
 mkdir "$SCRATCH/over"
 mount --bind "${nodes[0]}" "$SCRATCH/over"
 at_exit umount "$SCRATCH/over"
 about "before it is mounted over"
-check_exit 0 "exit status" --quick --local "${nodes[0]}" "$SCRATCH/over"
+check_exit 0 "exit status" --local "${nodes[0]}" "$SCRATCH/over"
 mount --bind "$other" "$SCRATCH/over"
 at_exit umount "$SCRATCH/over"
 told "mounted over" "${nodes[0]}" "$SCRATCH/over"
@@ -59,11 +59,11 @@ expect_jq "the member is what is on top" \
 	'[.members[].fstype] | index("tmpfs") == 1'
 
 about "the same directory by three paths"
-expect_exit 4 "exit status" "$PINGPONG" check --quick "${nodes[@]}"
+expect_exit 4 "exit status" "$PINGPONG" check "${nodes[@]}"
 expect_says "it says why" "only one node" "$OUT"
 expect_clean "${nodes[0]}"
 
 about "two directories of one file system"
 mkdir "$SCRATCH/a" "$SCRATCH/b"
-expect_exit 4 "exit status" "$PINGPONG" check --quick --local \
+expect_exit 4 "exit status" "$PINGPONG" check --local \
 	"$SCRATCH/a" "$SCRATCH/b"

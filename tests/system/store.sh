@@ -17,11 +17,11 @@ records()
 }
 
 about "--no-store"
-check_exit 0 "exit status" --local --quick --no-store "${nodes[@]}"
+check_exit 0 "exit status" --local --no-store "${nodes[@]}"
 expect "no record" [ "$(records)" = 0 ]
 
 about "a check"
-check_exit 0 "exit status" --local --quick "${nodes[@]}"
+check_exit 0 "exit status" --local "${nodes[@]}"
 expect "one file system, one record" [ "$(records)" = 1 ]
 # shellcheck disable=SC2016
 expect "the paths" jq -e --arg a "${nodes[0]}" --arg b "${nodes[1]}" \
@@ -39,7 +39,7 @@ expect_says "fit" "fit" "$OUT"
 
 about "another run"
 before=$(stat -c %i "$record")
-check_exit 0 "exit status" --local --quick "${nodes[@]}"
+check_exit 0 "exit status" --local "${nodes[@]}"
 expect "still one record" [ "$(records)" = 1 ]
 expect "replaced by rename" [ "$(stat -c %i "$record")" != "$before" ]
 expect "no other file is left" \
@@ -54,13 +54,13 @@ expect_says "what was known is kept" "${nodes[0]}.*fit\|cluster-lock.*fit" \
 about "another file system"
 old=("${nodes[@]}")
 mounts local 2 ext4
-check_exit 0 "exit status" --local --quick "$MNT/node0" "$MNT/node1"
+check_exit 0 "exit status" --local "$MNT/node0" "$MNT/node1"
 expect "a record of its own" [ "$(records)" = 2 ]
 unmounts
 
 about "a store that is open to others"
 chmod 0777 $STORE/verdicts
-run "$PINGPONG" check --json --local --quick "${old[@]}"
+run "$PINGPONG" check --json --local "${old[@]}"
 expect "the verdict is given all the same" \
 	jq -e '.verdict."cluster-lock".fitness == "fit"' "$OUT"
 expect_says "the store is named" "$STORE" "$ERR"
@@ -73,4 +73,4 @@ done
 run "$PINGPONG" status
 expect_says "status names it" "corrupt\|invalid\|not valid\|Invalid" \
 	<(cat "$OUT" "$ERR")
-check_exit 0 "a check mends it" --local --quick "${old[@]}"
+check_exit 0 "a check mends it" --local "${old[@]}"
