@@ -441,8 +441,12 @@ static bool as_wanted(const struct step *step, const struct probe_answer *a)
 }
 
 /* Errors that say nothing about coherence but about room and limits */
-static bool is_shortage(int err)
+static bool is_shortage(enum probe_op op, int err)
 {
+	/* of fork, for which there is no process or memory */
+	if (op == PROBE_FORK_CLOSE && err == EAGAIN) {
+		return true;
+	}
 	return err == ENOSPC || err == EDQUOT || err == EMFILE ||
 	       err == ENFILE || err == ENOMEM || err == EROFS;
 }
@@ -659,7 +663,7 @@ static void lockstep_wrong(struct lockstep_state *state,
 	seen = seen_text(s, &compared, a);
 	tell(state, step, expected, seen, NULL);
 	s->err = a->err;
-	if (is_shortage(a->err)) {
+	if (is_shortage(about->req.op, a->err)) {
 		s->outcome = OUTCOME_SKIPPED;
 	} else if (is_refusal(about->req.op, a->err) &&
 		   step->want != WANT_ERRNO) {

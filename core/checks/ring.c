@@ -377,6 +377,9 @@ static const char *phase_text(const struct ringrun *rr,
 		if (strcmp(failed, "map") == 0) {
 			return "mmap";
 		}
+		if (strcmp(failed, "page") == 0) {
+			return "store into the mapping";
+		}
 		return (rr->io & RING_MAPPED) != 0 && failed[0] == '\0'
 			? "store into the mapping" : "F_SETLKW F_WRLCK";
 	case PHASE_MAP:
@@ -393,6 +396,15 @@ static const char *phase_text(const struct ringrun *rr,
 static bool is_map(const char *operation)
 {
 	return strcmp(operation, "mmap") == 0;
+}
+
+/* Errors that say nothing about coherence but about room and limits; EFAULT:
+ * the file system gave no page for a store */
+static bool is_shortage(int err)
+{
+	return err == ENOSPC || err == EDQUOT || err == EMFILE ||
+	       err == ENFILE || err == ENOMEM || err == EROFS ||
+	       err == EFAULT;
 }
 
 /* An operation of the ring ended with an errno */
@@ -412,6 +424,14 @@ static void ring_errno(struct ringrun *rr, unsigned i,
 		return;
 	}
 	if (out->outcome != OUTCOME_PASS) {
+		return;
+	}
+	if (is_shortage(a->err)) {
+		ring_tell(rr, i, what, "done", seen);
+		out->outcome = OUTCOME_SKIPPED;
+		out->why = talloc_asprintf(out, "could not tell: member %s: "
+					   "%s: %s", out->evidence.member,
+					   what, seen);
 		return;
 	}
 	ring_fail(rr, i, what, "done", seen);

@@ -216,6 +216,8 @@ int main(int argc, char **argv)
 	sigaction(SIGALRM, &died, NULL);
 	signal(SIGINT, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
+	/* whoever started us may ignore it; then no child could be waited for */
+	signal(SIGCHLD, SIG_DFL);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	ret = timer_create(CLOCK_MONOTONIC, &sev, &timer);
 	if (ret == -1) {

@@ -761,6 +761,40 @@ static void ledger_take(struct probe_worker *worker, int fd, uint64_t nlocks)
 	close(fd);
 }
 
+/* Take the start byte, or make turns */
+static int ring_step(struct probe_worker *worker,
+		     const struct probe_request *req)
+{
+	struct ring *ring = &worker->ring;
+	bool begun = worker->ringing;
+	int ret;
+
+	worker->ringing = true;
+	ret = begun ? 0 : ring_begin(ring);
+	if (ret != 0 || req->window_ms == 0) {
+		return ret;
+	}
+	return ring_run(ring, ring_now() +
+			(uint64_t)req->window_ms * 1000000);
+}
+
+/* EFAULT as in map_access() */
+static int ring_guarded(struct probe_worker *worker,
+			const struct probe_request *req)
+{
+	int ret;
+
+	signal(SIGBUS, sigbus);
+	if (sigsetjmp(no_page, 1) != 0) {
+		signal(SIGBUS, SIG_DFL);
+		worker->ring.failed = "page";
+		return EFAULT;
+	}
+	ret = ring_step(worker, req);
+	signal(SIGBUS, SIG_DFL);
+	return ret;
+}
+
 static int op_ring(struct probe_worker *worker,
 		   const struct probe_request *req,
 		   struct probe_answer *answer)
@@ -786,15 +820,7 @@ static int op_ring(struct probe_worker *worker,
 	ring->hist = hist;
 	ring->stop = &probe_interrupted;
 	patience_begin(req->window_ms);
-	ret = 0;
-	if (!worker->ringing) {
-		ret = ring_begin(ring);
-		worker->ringing = true;
-	}
-	if (ret == 0 && req->window_ms > 0) {
-		ret = ring_run(ring, ring_now() +
-			       (uint64_t)req->window_ms * 1000000);
-	}
+	ret = ring_guarded(worker, req);
 	patience_end();
 	ring->hist = NULL;
 	answer->frozen = ring->holding;
