@@ -8,7 +8,7 @@
 # The program is CLUSTERFS, or the one in the build directory BUILD, or it is
 # compiled here. Prints "ok CASE" and
 # "not ok CASE: WHY"; the last line is "N passed, N failed, N skipped".
-# limit: 400
+# limit: 800
 
 set -u
 

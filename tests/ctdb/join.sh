@@ -3,7 +3,7 @@
 #
 # A node that wants to join a running cluster: let in where it fits, refused in
 # init where it does not, and the running nodes never notice.
-# limit: 300
+# limit: 600
 
 # shellcheck source=tests/ctdb/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -37,6 +37,16 @@ bad()
 
 # What the running nodes say of the cluster from here on never changes.
 about "node 2 joins"
+# Node 2's leaving makes a recovery: it has to be over.
+same_for_3s()
+{
+	before=$(generation 0; generation 1)
+	sleep 3
+	[ "$before" = "$(generation 0; generation 1)" ] &&
+		[ "$(grep -c 'mode:NORMAL' <<<"$before")" = 2 ] &&
+		grep -q '^pnn:2.*DISCONNECTED' <<<"$before"
+}
+expect "its leaving is over" until_ok $PATIENCE same_for_3s
 before=$(generation 0; generation 1)
 unmoved()
 {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
 # Agents that talk in TLS with a key, and one with another key; over IPv6.
-# limit: 180
+# limit: 400
 
 # shellcheck source=tests/ctdb/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -3,7 +3,7 @@
 #
 # Nodes that start at the same time on a file system that is wrong: for all of
 # them, or for one; and what happens without the script.
-# limit: 300
+# limit: 600
 
 # shellcheck source=tests/ctdb/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -3,7 +3,7 @@
 #
 # A running cluster whose file system turns bad on one node, and good again;
 # and peers that cannot be asked.
-# limit: 300
+# limit: 600
 
 # shellcheck source=tests/ctdb/lib.sh
 . "$(dirname "$0")/lib.sh"

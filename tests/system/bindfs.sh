@@ -6,7 +6,7 @@
 # sees (a forked child's close drops the lock; a waiter cannot be killed until
 # the lock is free; two OFD owners of one process do not exclude each other);
 # the same with right data.
-# limit: 240
+# limit: 600
 
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"

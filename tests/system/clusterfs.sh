@@ -3,7 +3,7 @@
 #
 # The test file system: fit when healthy, and the classic faults, each with
 # what the verdict must say of it. All faults: system/matrix.
-# limit: 300
+# limit: 600
 
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"

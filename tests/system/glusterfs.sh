@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
 # GlusterFS: right locks with stale data, and, with direct I/O, right data.
-# limit: 300
+# limit: 600
 
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"

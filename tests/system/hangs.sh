@@ -4,7 +4,7 @@
 # Hangs are results: a call that never returns ends the run within its
 # deadline, as hung, with what the stuck task is doing; the other checks are
 # reported as what they are; and nobody waits for the stuck task.
-# limit: 400
+# limit: 800
 
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"

@@ -4,7 +4,7 @@
 # kill -9 of the coordinator or a worker at a random moment: no process is
 # left after its deadline, no probe directory at the latest after the next
 # run, and a run that lost a worker never calls a healthy file system unfit.
-# limit: 240
+# limit: 600
 
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"

@@ -3,7 +3,7 @@
 #
 # Local file systems: fit where one node is all there is (--local); one node
 # only, and so unknown, where it is not.
-# limit: 240
+# limit: 600
 
 # What has a $ within single quotes is for jq.
 # shellcheck disable=SC2016

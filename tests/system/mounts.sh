@@ -3,7 +3,7 @@
 #
 # The mounts that the other tests stand on: each comes up, shows what stock
 # ping_pong says of it, and goes away.
-# limit: 300
+# limit: 600
 
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"

@@ -3,7 +3,7 @@
 #
 # The stock-compatible door next to stock: the same options, the same lines;
 # and what stock does wrong done right.
-# limit: 180
+# limit: 400
 
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"

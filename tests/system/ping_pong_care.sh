@@ -4,7 +4,7 @@
 # ping_pong where stock ping_pong does harm or says nothing: whose file it is
 # (cli/ping_pong.h has the rule), bad arguments, errors, a ring that stands
 # still, the end.
-# limit: 240
+# limit: 600
 
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"

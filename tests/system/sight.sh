@@ -5,7 +5,7 @@
 # one, and what each kind of old data, size and name is called. Only what
 # lasts for seconds is told from what does not, so that a busy machine changes
 # nothing.
-# limit: 300
+# limit: 600
 
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"

@@ -3,7 +3,7 @@
 #
 # sshfs: locks are local to each mount whatever the options; the options
 # decide about the data.
-# limit: 240
+# limit: 600
 
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"

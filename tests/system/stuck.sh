@@ -4,7 +4,7 @@
 # A worker that not even SIGKILL ends: there is never a second one on its
 # mount. Until it has gone every question about the mount is answered at once,
 # and nobody else's.
-# limit: 200
+# limit: 400
 
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
