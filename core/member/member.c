@@ -254,6 +254,16 @@ static int start_remote(struct tevent_req *req,
 	return 0;
 }
 
+static void start_unreachable(struct tevent_req *req, int err,
+			      const char *what)
+{
+	struct start_state *state = tevent_req_data(req, struct start_state);
+
+	state->why = talloc_asprintf(state, "host '%s': %s", state->host,
+				     what);
+	tevent_req_error(req, err);
+}
+
 struct tevent_req *member_start_send(TALLOC_CTX *mem_ctx,
 				     struct tevent_context *ev,
 				     const struct member_reach *reach,
@@ -283,6 +293,12 @@ struct tevent_req *member_start_send(TALLOC_CTX *mem_ctx,
 	member->info.number = number;
 	member->info.name = talloc_strdup(member, place);
 	member->info.path = talloc_strdup(member, path);
+	if (state->host != NULL && state->host[0] == '-') {
+		/* the command that reaches hosts would take it for an option */
+		start_unreachable(req, EHOSTUNREACH,
+				  "the name of a host begins with no '-'");
+		return tevent_req_post(req, ev);
+	}
 	ret = state->host == NULL ? start_local(req, reach->worker)
 				  : start_remote(req, reach);
 	if (ret != 0) {
@@ -323,16 +339,6 @@ static void start_local_done(struct tevent_req *subreq)
 	tevent_req_done(req);
 }
 
-static void start_unreachable(struct tevent_req *req, int err,
-			      const char *what)
-{
-	struct start_state *state = tevent_req_data(req, struct start_state);
-
-	state->why = talloc_asprintf(state, "host '%s': %s", state->host,
-				     what);
-	tevent_req_error(req, err);
-}
-
 static void start_greeted(struct tevent_req *subreq)
 {
 	struct tevent_req *req = tevent_req_callback_data(subreq,
@@ -348,7 +354,8 @@ static void start_greeted(struct tevent_req *subreq)
 		start_unreachable(req, EHOSTUNREACH,
 				  ret == ETIMEDOUT
 				  ? "no answer from 'pingpong agent'"
-				  : "'pingpong agent' did not start");
+				  : "'pingpong agent' did not start, or the "
+				    "login prints something before it");
 		return;
 	}
 	newest = json_integer_value(json_object_get(hello, "protocol"));
