@@ -47,6 +47,7 @@ static void put_use(enum use use, const struct stored_use *stored)
 	       fitness_name(stored->fitness),
 	       stored->scope == SCOPE_CLUSTER ? "cluster" : "local");
 	put_age(time(NULL) - stored->when);
+	printf(", %s", stored->with);
 	if (stored->because != NULL && stored->because[0] != NULL) {
 		put_names(": ", stored->because);
 	} else if (stored->reason != NULL) {

@@ -862,7 +862,7 @@ static void cancel_build(struct script *s)
 	step->req.patience_ms = 2 * QUIET_MS;
 	step = step_await(s, B, WANT_ERRNO);
 	step->want_errno = EINTR;
-	means(step, "a waiting lock call is not ended by a signal");
+	means(step, "a lock call that has to wait for a signal did not");
 	no_ghost(s, "a waiter that gave up gets the lock later");
 
 	step_lock(s, A, 0, F_WRLCK, 0, 1, WANT_DONE);

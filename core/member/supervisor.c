@@ -345,6 +345,12 @@ static void start_done(struct tevent_req *subreq)
 		tevent_req_set_callback(subreq, start_killed, req);
 		return;
 	}
+	if (ret == ECONNRESET) {
+		state->stack = "";
+		state->why = talloc_asprintf(
+			state, "its worker ended at once: is '%s' there, and "
+			"may this user run it?", sv->worker);
+	}
 	if (ret == 0) {
 		ret = (int)json_integer_value(
 			json_object_get(state->hello, "err"));
@@ -402,7 +408,7 @@ int supervisor_start_recv(struct tevent_req *req, json_t **info,
 	if (ret == 0) {
 		take_mount(state->sv, *info);
 	}
-	if ((ret == ETIMEDOUT || ret == EAGAIN) && state->why != NULL) {
+	if (ret != 0 && state->why != NULL) {
 		*why = talloc_asprintf(mem_ctx, "%s%s%s", state->why,
 				       state->stack[0] != '\0' ? "\n" : "",
 				       state->stack);
