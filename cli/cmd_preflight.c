@@ -36,6 +36,9 @@
 #include "core/member/rundir.h"
 #include "core/probe/process.h"
 #include "core/verdict/store.h"
+#ifdef HAVE_CTDB_EVENTS
+#include "ctdb-events/door.h"
+#endif
 
 #define MOUNTINFO "/proc/self/mountinfo"
 
@@ -92,6 +95,11 @@ static void set_answer(struct preflight *preflight, const char *word,
 			*p = ' ';
 		}
 	}
+}
+
+static void set_recorded(struct preflight *preflight)
+{
+	snprintf(preflight->answer, sizeof(preflight->answer), "recorded");
 }
 
 /* ---- the check ----------------------------------------------------------- */
@@ -199,7 +207,7 @@ static void record(TALLOC_CTX *mem_ctx, struct preflight *preflight,
 			return;
 		}
 	}
-	snprintf(preflight->answer, sizeof(preflight->answer), "recorded");
+	set_recorded(preflight);
 }
 
 static void judge(TALLOC_CTX *mem_ctx, struct preflight *preflight,
@@ -251,6 +259,45 @@ static void check_and_record(TALLOC_CTX *mem_ctx, struct preflight *preflight)
 		judge(mem_ctx, preflight, checks, job->result);
 	}
 }
+
+/* ---- the resident agent -------------------------------------------------- */
+
+/*
+ * The agent of a cluster's node checks with its peers, and records. While it
+ * is at that, there is something to wait for. True: the path has a verdict
+ * across nodes.
+ */
+#ifdef HAVE_CTDB_EVENTS
+static bool agent_knows(TALLOC_CTX *mem_ctx, const struct preflight *preflight)
+{
+	struct stored_record *record = NULL;
+	const struct stored_use *use = NULL;
+	enum door_outcome outcome = DOOR_NO_AGENT;
+	const char **lines = NULL;
+	int ret;
+
+	ret = door_ask(mem_ctx, RUNDIR "/" DOOR_NAME, "startup",
+		       left_ms(preflight) / 2, &outcome, &lines);
+	if (ret != 0) {
+		return false;
+	}
+	ret = store_lookup(mem_ctx, STATEDIR, MOUNTINFO, preflight->path,
+			   &record);
+	if (ret != 0) {
+		return false;
+	}
+	use = &record->uses[USE_SHARE];
+	return use->scope == SCOPE_CLUSTER &&
+	       stored_use_fresh(use, time(NULL), STORE_FRESH_S);
+}
+#else
+static bool agent_knows(TALLOC_CTX *mem_ctx, const struct preflight *preflight)
+{
+	(void)mem_ctx;
+	(void)preflight;
+	return false;
+}
+#endif
 
 /* ---- one at a time ------------------------------------------------------- */
 
@@ -388,6 +435,13 @@ static void find_answer(TALLOC_CTX *mem_ctx, struct preflight *preflight)
 	int fd = -1;
 	int ret;
 
+	if (preflight->cluster) {
+		known = agent_knows(mem_ctx, preflight);
+		if (known) {
+			set_recorded(preflight);
+			return;
+		}
+	}
 	ret = open_lock(mem_ctx, preflight, &fd);
 	if (ret != 0) {
 		set_answer(preflight, "unknown", talloc_asprintf(

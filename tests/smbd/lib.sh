@@ -11,9 +11,9 @@
 #   connect SHARE [ARG...]      tree connect as guest, or with smbclient's ARGs
 #   accepted CASE SHARE [ARG...]
 #   refused CASE SHARE [ARG...] the case that it is refused at tree connect
-#   session_open SHARE          a client that stays; commands to &$SESSION
+#   session_open SHARE          a client that stays
+#   session_do tcon SHARE       another tree for it; or tdis: it leaves the last
 #   session_close
-#   counted COUNT PATTERN       so many lines of what it said match
 #   said CASE PATTERN           the case that smbd's log has such a line
 #   unsaid CASE PATTERN
 #   new_log                     said and unsaid look at what comes from here on
@@ -135,41 +135,55 @@ no_smbd()
 	! pgrep -x smbd >/dev/null
 }
 
+# smbclient waits 20 s for a tree connect, which a busy machine may need.
 connect()
 {
-	local share=$1
+	local share=$1 out status
 	shift
 
 	[ $# -gt 0 ] || set -- -N
-	timeout 300 smbclient --timeout=240 "//127.0.0.1/$share" "$@" -c "$DO"
+	for _ in 1 2 3 4; do
+		out=$(timeout 300 smbclient "//127.0.0.1/$share" "$@" \
+			-c "$DO" 2>&1)
+		status=$?
+		[[ $out = *NT_STATUS_IO_TIMEOUT* ]] || break
+	done
+	echo "$out"
+	return $status
 }
 
-# Commands for one smbclient, in the order in which they are sent to $SESSION;
-# what it says is in $SAID
+# smbclient waits for its descriptor before it looks into its buffer: one
+# command at a time.
 session_open()
 {
-	local fifo=$SCRATCH/commands
-
-	SAID=$SCRATCH/session
-	: >"$SAID"
-	mkfifo "$fifo"
-	stdbuf -oL smbclient --timeout=240 "//127.0.0.1/$1" -N \
-		<"$fifo" >>"$SAID" 2>&1 &
+	mkfifo "$SCRATCH/asked" "$SCRATCH/answered"
+	stdbuf -oL smbclient "//127.0.0.1/$1" -N \
+		<"$SCRATCH/asked" >"$SCRATCH/answered" 2>&1 &
 	SESSION_PID=$!
-	exec {SESSION}>"$fifo"
-	rm "$fifo"
+	exec {ASKED}>"$SCRATCH/asked" {ANSWERED}<"$SCRATCH/answered"
+	rm "$SCRATCH/asked" "$SCRATCH/answered"
+}
+
+# session_do tcon SHARE | tdis
+session_do()
+{
+	local line
+
+	echo "$*" >&"$ASKED"
+	while read -r -t 120 -u "$ANSWERED" line; do
+		case $line in
+		*successful*) return 0;;
+		*failed*) break;;
+		esac
+	done
+	echo "$*: $line"
+	return 1
 }
 
 session_close()
 {
-	exec {SESSION}>&-
+	exec {ASKED}>&- {ANSWERED}<&-
 	wait "$SESSION_PID"
-}
-
-# counted COUNT PATTERN: so many lines of the session match
-counted()
-{
-	[ "$(grep -c -e "$2" "$SAID")" -ge "$1" ]
 }
 
 accepted()

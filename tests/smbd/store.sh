@@ -135,18 +135,9 @@ accepted "fit again" moving
 
 about "in one session"
 session_open moving
-
-# in_session COUNT PATTERN COMMAND: COUNT lines then match
-in_session()
-{
-	echo "$3" >&"$SESSION"
-	until_true 60 counted "$1" "$2"
-}
-expect "a second tree connect" \
-	in_session 1 "^tcon to moving success" "tcon moving"
-expect "a third one" in_session 2 "^tcon to moving success" "tcon moving"
+expect "a second tree connect" session_do tcon moving
+expect "a third one" session_do tcon moving
 umount --lazy "$SCRATCH/moving"
 mount --bind "$bad" "$SCRATCH/moving"
-expect "refused when the mount has changed" \
-	in_session 1 "^tcon failed" "tcon moving"
+expect_not "refused when the mount has changed" session_do tcon moving
 session_close
