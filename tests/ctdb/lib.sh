@@ -10,7 +10,7 @@
 #   fs                               the cluster file system's path
 #   mark                             what follows looks at logs from here on
 #   said NODE PATTERN                the node's log has such a line since
-#   one_said PATTERN                 node 0's log has, or node 1's
+#   one_said PATTERN                 some node's log has
 #   starts CASE NODE...              ctdbd on these, and all of them are OK
 #   refused CASE NODE PATTERN        ctdbd on the node; it ends in init, with
 #                                    a line of pingpong's that matches
@@ -103,7 +103,15 @@ said()
 
 one_said()
 {
-	said 0 "$1" || said 1 "$1"
+	local dir
+
+	for dir in "$CLUSTER"/node*/; do
+		dir=${dir%/}
+		if said "${dir##*/node}" "$1"; then
+			return 0
+		fi
+	done
+	return 1
 }
 
 pingpong_lines()
@@ -211,5 +219,6 @@ no_worker()
 generation()
 {
 	on "$1" timeout 5 ctdb status |
-		grep -e '^pnn:' -e '^Generation' -e '^Recovery mode'
+		grep -e '^pnn:' -e '^Generation' -e '^Recovery mode' \
+			-e '^Leader'
 }
