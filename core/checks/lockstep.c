@@ -935,12 +935,13 @@ static void lockstep_killed(struct tevent_req *subreq)
 		req, struct lockstep_state);
 	struct script *s = state->script;
 	const struct step *step = &s->steps[state->current];
+	const char *autopsy = NULL;
 	int ret;
 
-	ret = run_kill_recv(subreq);
+	ret = run_kill_recv(subreq, s, &autopsy);
 	TALLOC_FREE(subreq);
 	if (ret != 0 && !state->ended) {
-		tell(state, step, "its end", "none", NULL);
+		tell(state, step, "its end", "none", autopsy);
 		s->evidence.operation = "SIGKILL";
 		s->outcome = ret == ETIMEDOUT ? OUTCOME_HUNG
 					      : OUTCOME_SKIPPED;

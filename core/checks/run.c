@@ -168,11 +168,22 @@ struct run_kill_state {
 	struct run *run;
 	unsigned member;
 	bool full_time;			/* each step is given KILL_MS */
+	const char *told;		/* what it does instead of ending */
 };
 
 static void run_kill_killed(struct tevent_req *subreq);
+static void run_kill_examined(struct tevent_req *subreq);
 static void run_kill_restarted(struct tevent_req *subreq);
 static void run_kill_begun(struct tevent_req *subreq);
+
+static const char *autopsy_text(TALLOC_CTX *mem_ctx,
+				const struct member_autopsy *autopsy)
+{
+	return talloc_asprintf(
+		mem_ctx, "worker in state %c, system call %s, wchan %s%s%s",
+		autopsy->state, autopsy->syscall, autopsy->wchan,
+		autopsy->stack[0] != '\0' ? "\n" : "", autopsy->stack);
+}
 
 /* What is left for the kill, the start of a new worker, its end should it
  * hang in that, and its first call */
@@ -223,9 +234,17 @@ static void run_kill_killed(struct tevent_req *subreq)
 	if (ret == ETIMEDOUT && !state->full_time) {
 		ret = ETIME;
 	}
+	if (ret == ETIMEDOUT) {
+		subreq = member_autopsy_send(state, state->ev,
+					     run->members[state->member]);
+		if (tevent_req_nomem(subreq, req)) {
+			return;
+		}
+		tevent_req_set_callback(subreq, run_kill_examined, req);
+		return;
+	}
 	if (ret != 0) {
-		tevent_req_error(req, ret == ETIMEDOUT || ret == ETIME
-					      ? (uint64_t)ret : ECONNRESET);
+		tevent_req_error(req, ret == ETIME ? ETIME : ECONNRESET);
 		return;
 	}
 	state->full_time = ms == KILL_MS;
@@ -294,16 +313,42 @@ static void run_kill_begun(struct tevent_req *subreq)
 	ret = member_call_recv(subreq, &answer);
 	TALLOC_FREE(subreq);
 	if (ret != 0 || answer.err != 0) {
+		/* not in the run's directory: the mount may have gone away */
+		member_set_gone(state->run->members[state->member]);
 		tevent_req_error(req, run_kill_error(state, ret));
 		return;
 	}
 	tevent_req_done(req);
 }
 
-int run_kill_recv(struct tevent_req *req)
+static void run_kill_examined(struct tevent_req *subreq)
 {
+	struct tevent_req *req = tevent_req_callback_data(subreq,
+							  struct tevent_req);
+	struct run_kill_state *state = tevent_req_data(
+		req, struct run_kill_state);
+	struct member_autopsy autopsy = {};
+	int ret;
+
+	ret = member_autopsy_recv(subreq, state, &autopsy);
+	TALLOC_FREE(subreq);
+	if (ret == 0 && autopsy.found) {
+		state->told = talloc_asprintf(
+			state, "%s\nSIGKILL does not end it",
+			autopsy_text(state, &autopsy));
+	}
+	tevent_req_error(req, ETIMEDOUT);
+}
+
+int run_kill_recv(struct tevent_req *req, TALLOC_CTX *mem_ctx,
+		  const char **autopsy)
+{
+	struct run_kill_state *state = tevent_req_data(
+		req, struct run_kill_state);
 	int ret = channel_req_error(req);
 
+	*autopsy = state->told != NULL ? talloc_strdup(mem_ctx, state->told)
+				       : NULL;
 	tevent_req_received(req);
 	return ret;
 }
@@ -394,10 +439,7 @@ static void run_call_examined(struct tevent_req *subreq)
 	}
 	state->err = !autopsy->blocked ? EAGAIN :
 		     state->full_time ? ETIMEDOUT : ETIME;
-	state->told = talloc_asprintf(
-		state, "worker in state %c, system call %s, wchan %s%s%s",
-		autopsy->state, autopsy->syscall, autopsy->wchan,
-		autopsy->stack[0] != '\0' ? "\n" : "", autopsy->stack);
+	state->told = autopsy_text(state, autopsy);
 	subreq = run_kill_send(state, state->ev, state->run, state->member);
 	if (tevent_req_nomem(subreq, req)) {
 		return;
@@ -411,15 +453,15 @@ static void run_call_killed(struct tevent_req *subreq)
 							  struct tevent_req);
 	struct run_call_state *state = tevent_req_data(
 		req, struct run_call_state);
+	const char *after = NULL;
 	int ret;
 
-	ret = run_kill_recv(subreq);
+	ret = run_kill_recv(subreq, state, &after);
 	TALLOC_FREE(subreq);
-	if (ret == ETIMEDOUT && state->told != NULL) {
+	if (ret == ETIMEDOUT) {
 		/* then it did hang */
 		state->err = ETIMEDOUT;
-		state->told = talloc_asprintf(
-			state, "%s\nSIGKILL did not end it", state->told);
+		state->told = after != NULL ? after : state->told;
 	}
 	tevent_req_error(req, (uint64_t)state->err);
 }

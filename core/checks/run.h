@@ -105,11 +105,13 @@ int run_call_recv(struct tevent_req *req, TALLOC_CTX *mem_ctx,
  * run_kill_recv() returns 0; ETIMEDOUT: SIGKILL did not end it; ETIME: too
  * little time was left for it or for a new one; EAGAIN: the new one got no
  * processor; ECONNRESET: its host is gone, or no new one could begin there.
+ * *autopsy as run_call_recv()'s, after ETIMEDOUT.
  */
 struct tevent_req *run_kill_send(TALLOC_CTX *mem_ctx,
 				 struct tevent_context *ev, struct run *run,
 				 unsigned member);
-int run_kill_recv(struct tevent_req *req);
+int run_kill_recv(struct tevent_req *req, TALLOC_CTX *mem_ctx,
+		  const char **autopsy);
 
 /* What hangs or is refused (NEEDS_*): later checks that need it are skipped. */
 void run_set_broken(struct run *run, unsigned needs, const char *check,

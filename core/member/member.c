@@ -43,6 +43,11 @@ bool member_gone(const struct member *member)
 	return member->gone;
 }
 
+void member_set_gone(struct member *member)
+{
+	member->gone = true;
+}
+
 static int member_destructor(struct member *member)
 {
 	if (member->rsh > 0) {

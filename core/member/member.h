@@ -133,6 +133,9 @@ void member_finish(struct member *member);
 /* True when the member's worker hangs for good or its channel is gone. */
 bool member_gone(const struct member *member);
 
+/* Take it for gone: its worker is not where it was, and ends with the member */
+void member_set_gone(struct member *member);
+
 /*
  * What a silent worker is doing: from /proc/PID of its host.
  */
