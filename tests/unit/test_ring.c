@@ -37,7 +37,9 @@
 
 /* Shared by the processes of a test */
 struct shared {
-	struct ring rings[CREW];
+	struct ring rings[CREW];	/* as they are after each run */
+	uint64_t run_ns;		/* length of a run */
+	_Atomic uint64_t locks;		/* lock calls of all */
 	_Atomic unsigned begun;
 	_Atomic unsigned ended;
 	_Atomic bool release;
@@ -185,9 +187,11 @@ static void crew_member(unsigned i)
 		sched_yield();
 	}
 
-	ret = ring_run(ring, ring_now() + FAR);
-	if (ret != 0 || !ring->holding) {
-		_exit(2);
+	while (!stop) {
+		ret = ring_run(ring, ring_now() + shared->run_ns);
+		if (ret != 0 || !ring->holding) {
+			_exit(2);
+		}
 	}
 	shared->ended++;
 	while (!shared->release) {
@@ -261,6 +265,13 @@ static void assert_nobody_holds(void)
 	assert_int_equal(fl.l_type, F_UNLCK);
 }
 
+static int lock_counted(int lock_fd, int cmd, struct flock *fl)
+{
+	shared->locks++;
+
+	return fcntl(lock_fd, cmd, fl);
+}
+
 static void coherent(enum ring_io io, enum ring_family family, unsigned width)
 {
 	const struct ring *rings = shared->rings;
@@ -270,11 +281,15 @@ static void coherent(enum ring_io io, enum ring_family family, unsigned width)
 	uint64_t turns = 0;
 	unsigned i = 0;
 
+	table.fcntl_lock = lock_counted;
+	syscalls_replace(&table);
+	shared->run_ns = FAR;
 	crew_start(pids, io, family, width);
-	while (rings[0].turns < 2000) {
+	while (shared->locks < 10000) {
 		sleep_1ms();
 	}
 	crew_stop(pids);
+	syscalls_replace(NULL);
 
 	for (i = 0; i < CREW; i++) {
 		turns += rings[i].turns;
@@ -360,15 +375,17 @@ static void test_no_locks(void **state)
 	(void)state;
 	table.fcntl_lock = lock_nothing;
 	syscalls_replace(&table);
+	shared->run_ns = NS_PER_S / 50;
 
 	crew_start(pids, RING_RW, RING_PROCESS, 8);
 	while (violations == 0 || wrong == 0) {
 		violations = 0;
 		wrong = 0;
 		for (i = 0; i < CREW; i++) {
-			violations += *(volatile const uint64_t *)
-				&rings[i].violations;
-			wrong += *(volatile const uint64_t *)&rings[i].wrong;
+			volatile const struct ring *ring = &rings[i];
+
+			violations += ring->violations;
+			wrong += ring->wrong;
 		}
 		sleep_1ms();
 	}
@@ -395,6 +412,7 @@ static void test_no_locks(void **state)
 
 static struct ring *first;
 static struct ring *second;
+static uint64_t turn;		/* of the first one */
 static uint64_t lost_turn;
 static uint64_t last_turn;
 static bool nested;
@@ -414,7 +432,7 @@ static ssize_t stepping_pread(int read_fd, void *buf, size_t n, off_t ofs)
 	ssize_t nread = 0;
 
 	nread = pread(read_fd, buf, n, ofs);
-	if (!nested && first->turns == lost_turn) {
+	if (!nested && turn == lost_turn) {
 		turn_of_second();
 	}
 
@@ -430,12 +448,13 @@ static ssize_t stepping_pwrite(int write_fd, const void *buf, size_t n,
 	if (nested) {
 		return nwritten;
 	}
-	if (first->turns != lost_turn) {
+	if (turn != lost_turn) {
 		turn_of_second();
 	}
-	if (first->turns == last_turn) {
+	if (turn == last_turn) {
 		stop = 1;
 	}
+	turn++;
 
 	return nwritten;
 }
@@ -457,6 +476,7 @@ static void test_lost_update(void **state)
 	second->stop = NULL;
 	second->member = 1;
 	first->members = 2;
+	turn = 0;
 	lost_turn = 2 * NLOCKS + 3;
 	last_turn = 4 * NLOCKS - 1;
 
@@ -523,6 +543,7 @@ static void test_judged_from_second_round(void **state)
 	second->stop = NULL;
 	second->start = 2;
 	first->members = 2;
+	turn = a.turns;
 	lost_turn = UINT64_MAX;
 	last_turn = a.turns + 2 * NLOCKS - 1;
 
@@ -1085,6 +1106,7 @@ static void run_family(enum ring_family family)
 	ofd_calls = 0;
 	ring.family = family;
 	ring.getlk = true;
+	ring.ledger = NULL;
 	ret = ring_begin(&ring);
 	assert_int_equal(ret, 0);
 	ret = ring_run(&ring, 0);
@@ -1172,7 +1194,7 @@ static int slow_lock(int lock_fd, int cmd, struct flock *fl)
 	if (fl->l_type == F_WRLCK && fl->l_start == 2) {
 		nanosleep(&delay, NULL);
 	}
-	if (fl->l_type == F_UNLCK && first->turns == 4 * NLOCKS - 1) {
+	if (fl->l_type == F_UNLCK && ++turn == 4 * NLOCKS) {
 		stop = 1;
 	}
 
@@ -1192,7 +1214,7 @@ static void test_hist_counts_turns(void **state)
 	(void)state;
 	table.fcntl_lock = slow_lock;
 	syscalls_replace(&table);
-	first = &ring;
+	turn = 0;
 	ring.hist = hist;
 	ret = ring_begin(&ring);
 	assert_int_equal(ret, 0);
