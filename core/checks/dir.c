@@ -63,9 +63,9 @@ static const struct rounds_check visibility = {
 	.build = visibility_build,
 	.trials = {
 		[RUN_LIGHT] = 2,
-		[RUN_QUICK] = 6,
-		[RUN_DEFAULT] = 12,
-		[RUN_THOROUGH] = 12,
+		[RUN_QUICK] = 4,
+		[RUN_DEFAULT] = 6,
+		[RUN_THOROUGH] = 6,
 	},
 };
 

@@ -67,9 +67,9 @@ static const struct rounds_check inode = {
 	.build = inode_build,
 	.trials = {
 		[RUN_LIGHT] = 2,
-		[RUN_QUICK] = 4,
-		[RUN_DEFAULT] = 4,
-		[RUN_THOROUGH] = 4,
+		[RUN_QUICK] = 2,
+		[RUN_DEFAULT] = 2,
+		[RUN_THOROUGH] = 2,
 	},
 };
 

@@ -51,8 +51,8 @@ static const struct rounds_check lease_break = {
 	.trials = {
 		[RUN_LIGHT] = 1,
 		[RUN_QUICK] = 2,
-		[RUN_DEFAULT] = 4,
-		[RUN_THOROUGH] = 4,
+		[RUN_DEFAULT] = 2,
+		[RUN_THOROUGH] = 2,
 	},
 };
 

@@ -91,8 +91,8 @@ static const struct rounds_check visibility = {
 	.trials = {
 		[RUN_LIGHT] = 1,
 		[RUN_QUICK] = 2,
-		[RUN_DEFAULT] = 4,
-		[RUN_THOROUGH] = 4,
+		[RUN_DEFAULT] = 2,
+		[RUN_THOROUGH] = 2,
 	},
 	.locks = true,
 };
@@ -204,8 +204,8 @@ static const struct rounds_check local = {
 	.trials = {
 		[RUN_LIGHT] = 1,
 		[RUN_QUICK] = 2,
-		[RUN_DEFAULT] = 4,
-		[RUN_THOROUGH] = 4,
+		[RUN_DEFAULT] = 2,
+		[RUN_THOROUGH] = 2,
 	},
 };
 
