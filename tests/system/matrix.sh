@@ -7,6 +7,7 @@
 # be hit by it, too, which of the default uses it makes unfit, and the exit
 # status. Every check that is not named must come out as in the healthy run:
 # no fail, hung or unsupported.
+# by name only: takes ten minutes
 # limit: 1200
 
 # shellcheck source=tests/lib.sh
