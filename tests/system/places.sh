@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
 # Places that are not what they seem: each told as what it is.
+# limit: 300
 
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
 # What a check records, and who may read and write it.
+# limit: 300
 
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
