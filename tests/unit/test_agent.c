@@ -599,7 +599,8 @@ static void test_bad_questions(void **state)
 static void test_no_frames(void **state)
 {
 	static const char *const lines[] = {
-		"hello\n", "[]\n", "{\"id\":1\n", "{}}\n", "\n", "{\"a\":\"\xff\"}\n",
+		"hello\n", "[]\n", "{\"id\":1\n", "{}}\n", "\n",
+		"{\"a\":\"\xff\"}\n",
 	};
 	struct bed *bed = *state;
 	size_t i;

@@ -119,7 +119,8 @@ static void test_defaults(void **state)
 static void test_flags(void **state)
 {
 	const struct check_args *args = good(
-		*state, "/a --local --json --no-store --seed 18446744073709551615");
+		*state, "/a --local --json --no-store "
+		"--seed 18446744073709551615");
 
 	assert_true(args->local);
 	assert_true(args->json);
