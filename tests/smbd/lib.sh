@@ -108,7 +108,8 @@ smbd_up()
 		[ $# -eq 0 ] || printf '\t%s\n' "$@"
 		cat "$SHARES"
 	} >/etc/samba/smb.conf
-	smbd --foreground --no-process-group --debuglevel=1 \
+	# it ends by a signal to its process group
+	setsid smbd --foreground --no-process-group --debuglevel=1 \
 		-l /var/log/samba </dev/null >"$SCRATCH/smbd.out" 2>&1 &
 	SMBD_PID=$!
 	at_exit smbd_down
