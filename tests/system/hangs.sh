@@ -37,9 +37,7 @@ shows_the_task()
 
 none_left()
 {
-	local i
-
-	for i in $(seq 100); do
+	for _ in $(seq 100); do
 		pgrep pingpong >/dev/null || return 0
 		sleep 0.1
 	done

@@ -25,9 +25,7 @@ ours()
 
 none_left()
 {
-	local i
-
-	for i in $(seq 150); do
+	for _ in $(seq 150); do
 		ours >/dev/null || return 0
 		sleep 0.1
 	done
