@@ -4,6 +4,7 @@
 # ping_pong where stock ping_pong does harm or says nothing: whose file it is
 # (cli/ping_pong.h has the rule), bad arguments, errors, a ring that stands
 # still, the end.
+# by name only: some cases wait a fixed time, too short on a busy machine
 # limit: 600
 
 # shellcheck source=tests/lib.sh
