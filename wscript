@@ -81,6 +81,7 @@ def configure(conf):
         configure_samba(conf)
     if env.WITH_SMBCONF:
         library(conf, 'smbconf', 'stdint.h stdbool.h talloc.h smbconf.h',
+                lib=['smbconf', 'samba-util'],
                 includes=['/usr/include/samba-4.0'],
                 linkflags=['-Wl,-rpath-link,' + env.MODULESDIR],
                 errmsg='not found (needed unless --without-smbconf)')
@@ -102,7 +103,8 @@ def configure(conf):
 
 
 def library(conf, name, headers, **more):
-    conf.check_cc(lib=name, header_name=headers, uselib_store=name.upper(),
+    more.setdefault('lib', name)
+    conf.check_cc(header_name=headers, uselib_store=name.upper(),
                   msg='Checking for ' + name, **more)
 
 
@@ -136,6 +138,8 @@ def configure_samba(conf):
         name, _, value = line.strip().partition(': ')
         if name == 'MODULESDIR':
             env.MODULESDIR = value
+        elif name == 'CONFIGFILE':
+            conf.define('SMB_CONF', value)
     conf.msg("Samba's modules directory", env.MODULESDIR)
     if not env.WITH_VFS:
         return
@@ -172,14 +176,6 @@ def build(bld):
     build_module(bld)
     build_tests(bld)
     build_doc(bld)
-
-
-def missing(bld, path):
-    """A part of the tree that is still to come is left out, audibly."""
-    if bld.path.find_node(path):
-        return False
-    Logs.warn('%s: not there yet, left out', path)
-    return True
 
 
 def sources(bld, pattern, excl=()):
@@ -224,13 +220,13 @@ def build_ctdb_events(bld):
         # a library, so that unit tests can link it too
         bld.stlib(target='ctdb-events', includes='.',
                   source=sources(bld, 'ctdb-events/*.c',
-                                 ['ctdb-events/smbconf_main.c']))
+                                 ['ctdb-events/smbconf_*.c']))
         bld.install_files(EVENTS_DIR, 'ctdb-events/00.pingpong.script',
                           chmod=Utils.O755)
         bld.install_files(OPTIONS_DIR, 'ctdb-events/00.pingpong.options')
-    smbconf = 'ctdb-events/smbconf_main.c'
-    if bld.env.WITH_SMBCONF and not missing(bld, smbconf):
-        program(bld, 'ctdb-events/pingpong-smbconf', smbconf,
+    if bld.env.WITH_SMBCONF:
+        program(bld, 'ctdb-events/pingpong-smbconf',
+                sources(bld, 'ctdb-events/smbconf_*.c'),
                 'SMBCONF TALLOC JANSSON', install_path='${LIBEXECDIR}')
 
 
