@@ -3,7 +3,6 @@
 #
 # A node that wants to join a running cluster: let in where it fits, refused in
 # init where it does not, and the running nodes never notice.
-# by name only: not yet seen to pass as a whole
 # limit: 600
 
 # shellcheck source=tests/ctdb/lib.sh
