@@ -94,7 +94,9 @@ struct tevent_req *reach_send(TALLOC_CTX *mem_ctx, struct tevent_context *ev,
 		tevent_req_error(req, (uint64_t)ret);
 		return tevent_req_post(req, ev);
 	}
-	state->fde = tevent_add_fd(ev, state, state->fd, TEVENT_FD_WRITE,
+	/* READ, too: without it tevent keeps to itself that it was refused */
+	state->fde = tevent_add_fd(ev, state, state->fd,
+				   TEVENT_FD_READ | TEVENT_FD_WRITE,
 				   reach_connected, req);
 	state->expiry = tevent_add_timer(ev, state,
 					 channel_deadline(timeout_ms),

@@ -3,7 +3,6 @@
 #
 # A running cluster whose file system turns bad on one node, and good again;
 # and peers that cannot be asked.
-# by name only: not yet seen to pass as a whole
 # limit: 600
 
 # shellcheck source=tests/ctdb/lib.sh
