@@ -1174,28 +1174,6 @@ static void run_cleaned(struct tevent_req *subreq)
 	run_end(req);
 }
 
-static struct member_info *copy_info(TALLOC_CTX *mem_ctx,
-				     const struct member_info *info)
-{
-	struct member_info *copy = talloc(mem_ctx, struct member_info);
-
-	if (copy == NULL) {
-		return NULL;
-	}
-	*copy = *info;
-	copy->name = talloc_strdup(copy, info->name);
-	copy->host = talloc_strdup(copy, info->host);
-	copy->path = talloc_strdup(copy, info->path);
-	copy->resolved = talloc_strdup(copy, info->resolved);
-	copy->kernel = talloc_strdup(copy, info->kernel);
-	copy->boot_id = talloc_strdup(copy, info->boot_id);
-	copy->mount_line = talloc_strdup(copy, info->mount_line);
-	copy->fstype = talloc_strdup(copy, info->fstype);
-	copy->source = talloc_strdup(copy, info->source);
-	copy->options = talloc_strdup(copy, info->options);
-	return copy;
-}
-
 int run_recv(struct tevent_req *req, TALLOC_CTX *mem_ctx,
 	     struct run_result **result, const char **why)
 {
@@ -1220,8 +1198,8 @@ int run_recv(struct tevent_req *req, TALLOC_CTX *mem_ctx,
 			continue;
 		}
 		state->result->members[state->result->num_members++] =
-			copy_info(state->result,
-				  member_info(run->members[i]));
+			member_info_copy(state->result,
+					 member_info(run->members[i]));
 	}
 	*result = talloc_move(mem_ctx, &state->result);
 	tevent_req_received(req);

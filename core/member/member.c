@@ -38,6 +38,28 @@ const struct member_info *member_info(const struct member *member)
 	return &member->info;
 }
 
+struct member_info *member_info_copy(TALLOC_CTX *mem_ctx,
+				     const struct member_info *info)
+{
+	struct member_info *copy = talloc(mem_ctx, struct member_info);
+
+	if (copy == NULL) {
+		return NULL;
+	}
+	*copy = *info;
+	copy->name = talloc_strdup(copy, info->name);
+	copy->host = talloc_strdup(copy, info->host);
+	copy->path = talloc_strdup(copy, info->path);
+	copy->resolved = talloc_strdup(copy, info->resolved);
+	copy->kernel = talloc_strdup(copy, info->kernel);
+	copy->boot_id = talloc_strdup(copy, info->boot_id);
+	copy->mount_line = talloc_strdup(copy, info->mount_line);
+	copy->fstype = talloc_strdup(copy, info->fstype);
+	copy->source = talloc_strdup(copy, info->source);
+	copy->options = talloc_strdup(copy, info->options);
+	return copy;
+}
+
 bool member_gone(const struct member *member)
 {
 	return member->gone;

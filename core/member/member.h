@@ -53,6 +53,10 @@ bool member_same_node(const struct member_info *a,
 
 const struct member_info *member_info(const struct member *member);
 
+/* A copy that outlives the member; NULL for want of memory. */
+struct member_info *member_info_copy(TALLOC_CTX *mem_ctx,
+				     const struct member_info *info);
+
 /* A connection at whose other end an agent serves */
 struct member_link {
 	const char *host;	/* as the place names it */
