@@ -5,8 +5,8 @@
 
 /*
  * First what CTDB's cluster lock depends on, then the rest by what depends on
- * it, so that a run that is short of time has told the most; what may cost a worker (lock.cancel: a
- * waiter that SIGKILL does not end) last.
+ * it, so that a run that is short of time has told the most; what may cost a
+ * worker (lock.cancel: a waiter that SIGKILL does not end) last.
  */
 const struct check *const check_catalogue[] = {
 	&check_lock_supported,
@@ -94,4 +94,18 @@ bool outcome_parse(const char *name, enum outcome *outcome)
 		}
 	}
 	return false;
+}
+
+bool outcome_worse(enum outcome a, enum outcome b)
+{
+	static const unsigned rank[] = {
+		[OUTCOME_PASS] = 0,
+		[OUTCOME_SLOW] = 1,
+		[OUTCOME_SKIPPED] = 2,
+		[OUTCOME_UNSUPPORTED] = 3,
+		[OUTCOME_FAIL] = 4,
+		[OUTCOME_HUNG] = 5,
+	};
+
+	return rank[a] > rank[b];
 }

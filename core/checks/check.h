@@ -30,6 +30,9 @@ enum outcome {
 const char *outcome_name(enum outcome outcome);
 bool outcome_parse(const char *name, enum outcome *outcome);
 
+/* Is a told rather than b, where a check has seen both? */
+bool outcome_worse(enum outcome a, enum outcome b);
+
 /*
  * What was seen. Strings are talloc children of the result; NULL where
  * nothing applies.

@@ -8,7 +8,6 @@
 
 #include "core/checks/catalogue.h"
 #include "core/checks/id.h"
-#include "core/checks/lockstep.h"
 #include "core/checks/rounds.h"
 #include "core/member/channel.h"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "core/checks/catalogue.h"
-#include "core/checks/lockstep.h"
+#include "core/checks/operation.h"
 #include "core/checks/rounds.h"
 
 /* Refused by one is told for all: what one can't have, nobody relies on */

@@ -515,6 +515,19 @@ static void release_by_close(struct script *s)
 	step_open(s, A, 0);
 }
 
+static void release_by_exit(struct script *s)
+{
+	struct step *step = step_call(s, A, PROBE_LOCK_EXIT, 0, WANT_DONE);
+
+	strcpy(step->req.name, s->file);
+	step->req.type = F_WRLCK;
+	step->req.len = 1;
+	means(step_lock(s, B, 0, F_WRLCK, 0, 1, WANT_DONE),
+	      "a lock outlives the exit of its holder");
+	release_soon(s);
+	step_unlock(s, B, 0, 0, 1);
+}
+
 static void release_not_by_fork(struct script *s)
 {
 	step_lock(s, A, 0, F_WRLCK, 0, 1, WANT_DONE);
@@ -545,6 +558,7 @@ static void release_build(struct script *s)
 {
 	step_open_all(s);
 	release_by_close(s);
+	release_by_exit(s);
 	release_not_by_fork(s);
 	if (run_level(s->run) != RUN_LIGHT) {
 		release_by_kill(s);
@@ -562,10 +576,11 @@ static struct tevent_req *release_send(TALLOC_CTX *mem_ctx,
 
 const struct check check_lock_release = {
 	.name = "lock.release",
-	.holds = "locks go when the holder closes or is killed, and stay when "
-		 "a forked child closes its inherited descriptor",
-	.how = "In pairs, step by step: the holder closes its file, or is "
-	       "killed (SIGKILL): the other gets the lock. The holder forks "
+	.holds = "locks go when the holder closes, exits or is killed, and "
+		 "stay when a forked child closes its inherited descriptor",
+	.how = "In pairs, step by step: the holder closes its file, exits "
+	       "with the lock held, or is killed (SIGKILL): the other gets "
+	       "the lock. The holder forks "
 	       "and the child closes its copy of the descriptor: the lock "
 	       "must stay.",
 	.depends = "CTDB's lock helper forks after it has taken the lock and "
@@ -606,6 +621,7 @@ static void range64_build(struct script *s)
 	};
 	size_t i;
 
+	s->extreme = true;
 	step_open_all(s);
 	for (i = 0; i < sizeof(highs) / sizeof(highs[0]); i++) {
 		alias(s, highs[i], highs[i] & 0x7fffffff);
@@ -681,6 +697,7 @@ static void many_build(struct script *s)
 	struct step *step = NULL;
 	unsigned i;
 
+	s->extreme = true;
 	step_open_all(s);
 	step = step_call(s, A, PROBE_LOCK_MANY, 0, WANT_COUNT);
 	step->req.type = F_WRLCK;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/checks/lockstep.h"
+#include "core/checks/operation.h"
 #include "core/member/channel.h"
 #include "core/probe/ring.h"
 
@@ -37,110 +38,6 @@
 
 /* ---- texts ---------------------------------------------------------------- */
 
-const char *run_member_name(TALLOC_CTX *mem_ctx, const struct run *run,
-			    unsigned number)
-{
-	return talloc_asprintf(mem_ctx, "%u (%s)", number,
-			       member_info(run_member(run, number))->name);
-}
-
-const char *range_text(TALLOC_CTX *mem_ctx, uint64_t start, uint64_t len)
-{
-	if (len == 0) {
-		return talloc_asprintf(mem_ctx, "[%llu, EOF)",
-				       (unsigned long long)start);
-	}
-	return talloc_asprintf(mem_ctx, "[%llu, %llu)",
-			       (unsigned long long)start,
-			       (unsigned long long)(start + len));
-}
-
-const char *errno_text(TALLOC_CTX *mem_ctx, int err)
-{
-	const char *name = strerrorname_np(err);
-
-	if (name == NULL) {
-		return talloc_asprintf(mem_ctx, "errno %d, which is none",
-				       err);
-	}
-	return talloc_asprintf(mem_ctx, "%s (%s)", name, strerror(err));
-}
-
-static const char *type_text(int type)
-{
-	switch (type) {
-	case F_RDLCK:
-		return "F_RDLCK";
-	case F_WRLCK:
-		return "F_WRLCK";
-	default:
-		return "F_UNLCK";
-	}
-}
-
-static const char *lock_text(TALLOC_CTX *mem_ctx,
-			     const struct probe_request *req)
-{
-	if (req->family == PROBE_FLOCK) {
-		return talloc_asprintf(mem_ctx, "flock %s%s",
-				       req->type == F_WRLCK ? "LOCK_EX" :
-				       req->type == F_RDLCK ? "LOCK_SH" :
-				       "LOCK_UN",
-				       req->wait ? "" : "|LOCK_NB");
-	}
-	return talloc_asprintf(mem_ctx, "%s%s %s",
-			       req->family == PROBE_OFD ? "F_OFD_SETLK"
-							: "F_SETLK",
-			       req->wait ? "W" : "", type_text(req->type));
-}
-
-static const char *op_text(TALLOC_CTX *mem_ctx,
-			   const struct probe_request *req)
-{
-	static const char *const texts[PROBE_OPS] = {
-		[PROBE_OPEN] = "open",
-		[PROBE_CLOSE] = "close",
-		[PROBE_WRITE] = "pwrite",
-		[PROBE_READ] = "pread",
-		[PROBE_MAP] = "mmap",
-		[PROBE_MAP_WRITE] = "store into the mapping",
-		[PROBE_MAP_READ] = "load from the mapping",
-		[PROBE_UNMAP] = "munmap",
-		[PROBE_TRUNCATE] = "ftruncate",
-		[PROBE_STAT] = "fstat",
-		[PROBE_LOOKUP] = "stat",
-		[PROBE_RENAME] = "rename",
-		[PROBE_UNLINK] = "unlink",
-		[PROBE_FORK_CLOSE] = "close in a forked child",
-		[PROBE_APPEND] = "write with O_APPEND",
-		[PROBE_COUNT] = "pread of all records",
-		[PROBE_LEASE] = "F_SETLEASE",
-		[PROBE_LEASED] = "F_GETLEASE",
-		[PROBE_LOCK_MANY] = "many F_SETLK",
-		[PROBE_RING] = "lock ring",
-	};
-
-	if (req->op == PROBE_LOCK) {
-		return lock_text(mem_ctx, req);
-	}
-	if (req->op == PROBE_GETLK) {
-		return req->family == PROBE_OFD ? "F_OFD_GETLK" : "F_GETLK";
-	}
-	return texts[req->op] != NULL ? texts[req->op] : "step";
-}
-
-static bool op_has_range(enum probe_op op)
-{
-	return op == PROBE_LOCK || op == PROBE_GETLK || op == PROBE_WRITE ||
-	       op == PROBE_READ || op == PROBE_MAP_WRITE ||
-	       op == PROBE_MAP_READ;
-}
-
-static bool is_data(enum probe_op op)
-{
-	return op == PROBE_READ || op == PROBE_MAP_READ;
-}
-
 static const char *expected_text(TALLOC_CTX *mem_ctx,
 				 const struct step *step)
 {
@@ -152,18 +49,12 @@ static const char *expected_text(TALLOC_CTX *mem_ctx,
 		return "refused";
 	case WANT_ERRNO:
 		return errno_text(mem_ctx, step->want_errno);
-	case WANT_DATA:
-		return talloc_asprintf(mem_ctx, "generation %llu of the data",
-				       (unsigned long long)step->req.value);
-	case WANT_SIZE:
-		return talloc_asprintf(mem_ctx, "size %llu",
-				       (unsigned long long)step->want_value);
 	case WANT_LOCK:
 		if (step->want_type == F_UNLCK) {
 			return "no lock in the way";
 		}
 		return talloc_asprintf(mem_ctx, "%s %s",
-				       type_text(step->want_type),
+				       lock_type_text(step->want_type),
 				       range_text(mem_ctx, step->want_start,
 						  step->want_len));
 	case WANT_COUNT:
@@ -173,37 +64,6 @@ static const char *expected_text(TALLOC_CTX *mem_ctx,
 		break;
 	}
 	return "an answer";
-}
-
-static const char *data_text(TALLOC_CTX *mem_ctx, const struct step *step,
-			     const struct probe_answer *a)
-{
-	if (a->wrong == 0) {
-		return talloc_asprintf(mem_ctx,
-				       "end of file after %llu bytes",
-				       (unsigned long long)a->count);
-	}
-	if (a->value == 0) {
-		return talloc_asprintf(
-			mem_ctx, "zeroes: %llu of %llu bytes wrong from "
-			"offset %llu on", (unsigned long long)a->wrong,
-			(unsigned long long)step->req.len,
-			(unsigned long long)a->at);
-	}
-	if (a->value == UINT64_MAX) {
-		return talloc_asprintf(
-			mem_ctx, "nothing that was written: %llu of %llu "
-			"bytes wrong from offset %llu on",
-			(unsigned long long)a->wrong,
-			(unsigned long long)step->req.len,
-			(unsigned long long)a->at);
-	}
-	return talloc_asprintf(
-		mem_ctx, "generation %llu: %llu of %llu bytes stale from "
-		"offset %llu on", (unsigned long long)a->value,
-		(unsigned long long)a->wrong,
-		(unsigned long long)step->req.len,
-		(unsigned long long)a->at);
 }
 
 static const char *seen_text(TALLOC_CTX *mem_ctx, const struct step *step,
@@ -222,21 +82,18 @@ static const char *seen_text(TALLOC_CTX *mem_ctx, const struct step *step,
 		return "granted";
 	}
 	switch (step->want) {
-	case WANT_DATA:
-		return data_text(mem_ctx, step, a);
-	case WANT_SIZE:
-		return talloc_asprintf(mem_ctx, "size %llu",
-				       (unsigned long long)a->size);
 	case WANT_LOCK:
 		if (a->type == F_UNLCK) {
 			return "no lock in the way";
 		}
-		return talloc_asprintf(mem_ctx, "%s %s", type_text(a->type),
+		return talloc_asprintf(mem_ctx, "%s %s", lock_type_text(a->type),
 				       range_text(mem_ctx, a->start,
 						  a->len));
 	case WANT_COUNT:
-		return talloc_asprintf(mem_ctx, "%llu",
-				       (unsigned long long)a->count);
+		return talloc_asprintf(mem_ctx, "%llu of %llu, in the time "
+				       "that there was",
+				       (unsigned long long)a->count,
+				       (unsigned long long)step->want_value);
 	default:
 		return "done";
 	}
@@ -370,32 +227,6 @@ struct step *step_getlk(struct script *s, unsigned who, unsigned slot,
 	return step;
 }
 
-static struct step *step_data(struct script *s, unsigned who,
-			      enum probe_op op, unsigned slot, uint64_t start,
-			      uint64_t len, uint64_t value, enum want want)
-{
-	struct step *step = step_call(s, who, op, slot, want);
-
-	step->req.start = start;
-	step->req.len = len;
-	step->req.value = value;
-	return step;
-}
-
-struct step *step_write(struct script *s, unsigned who, unsigned slot,
-			uint64_t start, uint64_t len, uint64_t value)
-{
-	return step_data(s, who, PROBE_WRITE, slot, start, len, value,
-			 WANT_DONE);
-}
-
-struct step *step_read(struct script *s, unsigned who, unsigned slot,
-		       uint64_t start, uint64_t len, uint64_t value)
-{
-	return step_data(s, who, PROBE_READ, slot, start, len, value,
-			 WANT_DATA);
-}
-
 struct step *step_kill(struct script *s, unsigned who)
 {
 	return step_new(s, STEP_KILL, who);
@@ -422,11 +253,6 @@ static bool as_wanted(const struct step *step, const struct probe_answer *a)
 		return a->err == EAGAIN || a->err == EACCES;
 	case WANT_ERRNO:
 		return a->err == step->want_errno;
-	case WANT_DATA:
-		return a->err == 0 && a->wrong == 0 &&
-		       a->count == step->req.len;
-	case WANT_SIZE:
-		return a->err == 0 && a->size == step->want_value;
 	case WANT_LOCK:
 		if (a->err != 0 || a->type != step->want_type) {
 			return false;
@@ -438,59 +264,6 @@ static bool as_wanted(const struct step *step, const struct probe_answer *a)
 		return a->err == 0 && a->count == step->want_value;
 	}
 	return false;
-}
-
-/* Errors that say nothing about coherence but about room and limits */
-static bool is_shortage(enum probe_op op, int err)
-{
-	/* of fork, for which there is no process or memory */
-	if (op == PROBE_FORK_CLOSE && err == EAGAIN) {
-		return true;
-	}
-	return err == ENOSPC || err == EDQUOT || err == EMFILE ||
-	       err == ENFILE || err == ENOMEM || err == EROFS;
-}
-
-/* Errors by which an operation says that it is not there */
-static bool is_refusal(enum probe_op op, int err)
-{
-	switch (err) {
-	case ENOSYS:
-	case EOPNOTSUPP:
-	case ENOTTY:
-		return true;
-	case ENOLCK:
-	case EFBIG:
-	case EOVERFLOW:
-		return op == PROBE_LOCK || op == PROBE_GETLK;
-	case EINVAL:
-		return op == PROBE_LOCK || op == PROBE_GETLK ||
-		       op == PROBE_MAP || op == PROBE_LEASE;
-	case ENODEV:
-	case EACCES:
-		return op == PROBE_MAP;
-	default:
-		return false;
-	}
-}
-
-static unsigned needs_of(const struct probe_request *req)
-{
-	switch (req->op) {
-	case PROBE_LOCK:
-	case PROBE_GETLK:
-		return req->family == PROBE_OFD ? NEEDS_OFD :
-		       req->family == PROBE_FLOCK ? NEEDS_FLOCK : NEEDS_LOCKS;
-	case PROBE_READ:
-	case PROBE_WRITE:
-		return NEEDS_IO;
-	case PROBE_MAP:
-	case PROBE_MAP_READ:
-	case PROBE_MAP_WRITE:
-		return NEEDS_MMAP;
-	default:
-		return 0;
-	}
 }
 
 /* ---- running --------------------------------------------------------------- */
@@ -590,12 +363,8 @@ static const char *trail(struct lockstep_state *state)
 			about = &s->steps[state->begun[step->who].step];
 		}
 		text = talloc_asprintf_append(
-			text, "\nmember %u: %s%s%s: %s", member_of(s, step),
-			op_text(s, &about->req),
-			op_has_range(about->req.op) ? " " : "",
-			op_has_range(about->req.op)
-				? range_text(s, about->req.start,
-					     about->req.len) : "",
+			text, "\nmember %u: %s: %s", member_of(s, step),
+			operation_full_text(s, &about->req),
 			step->kind == STEP_BEGIN ? "begins to wait" :
 			step->kind == STEP_QUIET ? "waits" :
 			seen_text(s, about, &s->answers[i]));
@@ -611,11 +380,9 @@ static void tell(struct lockstep_state *state, const struct step *step,
 	const char *detail = NULL;
 
 	s->evidence = (struct evidence){
-		.operation = op_text(s, &about->req),
+		.operation = operation_text(s, &about->req),
 		.member = run_member_name(s, s->run, member_of(s, step)),
-		.range = op_has_range(about->req.op)
-			? range_text(s, about->req.start, about->req.len)
-			: NULL,
+		.range = operation_range(s, &about->req),
 		.expected = expected,
 		.seen = seen,
 	};
@@ -631,9 +398,6 @@ static const char *default_meaning(const struct step *about,
 {
 	if (about->req.op == PROBE_LOCK && a->err == EDEADLK) {
 		return "a false EDEADLK: nobody waits in a circle";
-	}
-	if (is_data(about->req.op)) {
-		return "what another member wrote is not what is read";
 	}
 	return NULL;
 }
@@ -656,6 +420,7 @@ static void lockstep_wrong(struct lockstep_state *state,
 	const char *means = step->means;
 	struct step compared = *step;
 	const char *expected = NULL, *seen = NULL;
+	enum errno_kind kind;
 
 	compared.req = about->req;
 	expected = step->kind == STEP_QUIET ? "waits"
@@ -663,19 +428,20 @@ static void lockstep_wrong(struct lockstep_state *state,
 	seen = seen_text(s, &compared, a);
 	tell(state, step, expected, seen, NULL);
 	s->err = a->err;
-	if (is_shortage(about->req.op, a->err)) {
+	kind = operation_errno(&about->req, a->err);
+	if (kind == ERRNO_SHORTAGE) {
 		s->outcome = OUTCOME_SKIPPED;
-	} else if (is_refusal(about->req.op, a->err) &&
-		   step->want != WANT_ERRNO) {
+	} else if (kind == ERRNO_REFUSAL && step->want != WANT_ERRNO) {
 		s->outcome = OUTCOME_UNSUPPORTED;
-		s->broken |= needs_of(&about->req);
+		s->broken |= operation_needs(&about->req);
 	} else if (step->setup) {
 		s->outcome = OUTCOME_SKIPPED;
 	} else {
 		s->outcome = OUTCOME_FAIL;
 	}
 	if (s->outcome == OUTCOME_SKIPPED) {
-		s->why = talloc_asprintf(s, "could not be prepared: %s: %s",
+		s->why = talloc_asprintf(s, "could not be prepared: member "
+					 "%s: %s: %s", s->evidence.member,
 					 s->evidence.operation, seen);
 		return;
 	}
@@ -684,25 +450,10 @@ static void lockstep_wrong(struct lockstep_state *state,
 		means = default_meaning(about, a);
 	}
 	s->why = talloc_asprintf(
-		s, "%s%smember %s: %s%s%s: expected %s, seen %s",
+		s, "%s%smember %s: %s: expected %s, seen %s",
 		means != NULL ? means : "", means != NULL ? ": " : "",
-		s->evidence.member, s->evidence.operation,
-		s->evidence.range != NULL ? " " : "",
-		s->evidence.range != NULL ? s->evidence.range : "",
+		s->evidence.member, operation_full_text(s, &about->req),
 		expected, seen);
-}
-
-const char *silence_text(TALLOC_CTX *mem_ctx, int err, const char *member)
-{
-	switch (err) {
-	case EAGAIN:
-		return talloc_asprintf(mem_ctx, "could not tell: member %s "
-				       "got no processor in time", member);
-	case ETIME:
-		return "the run's time was over";
-	default:
-		return talloc_asprintf(mem_ctx, "member %s was lost", member);
-	}
 }
 
 bool script_lean(const struct run *run)
@@ -721,16 +472,14 @@ static void lockstep_silent(struct lockstep_state *state,
 	tell(state, step, "an answer", "none", autopsy);
 	if (err == ETIMEDOUT) {
 		s->outcome = OUTCOME_HUNG;
-		s->broken |= needs_of(&about->req);
+		s->broken |= operation_needs(&about->req);
 		s->why = talloc_asprintf(
-			s, "member %s: %s%s%s never returned",
-			s->evidence.member, s->evidence.operation,
-			s->evidence.range != NULL ? " " : "",
-			s->evidence.range != NULL ? s->evidence.range : "");
+			s, "member %s: %s never returned", s->evidence.member,
+			operation_full_text(s, &about->req));
 		return;
 	}
 	s->outcome = OUTCOME_SKIPPED;
-	s->why = silence_text(s, err, s->evidence.member);
+	s->why = run_silence_text(s, s->run, err, member_of(s, step));
 }
 
 static void lockstep_too_slow(struct lockstep_state *state,
@@ -836,7 +585,6 @@ static void lockstep_judge(struct tevent_req *req, int ret,
 	}
 	if (step->kind == STEP_CALL && waited_ms < step->within_ms &&
 	    run_left_ms(s->run) > RETRY_MS) {
-		s->stale_ms = waited_ms + RETRY_MS;
 		lockstep_sleep(req, RETRY_MS, lockstep_again);
 		return;
 	}
@@ -946,7 +694,7 @@ static void lockstep_killed(struct tevent_req *subreq)
 		s->outcome = ret == ETIMEDOUT ? OUTCOME_HUNG
 					      : OUTCOME_SKIPPED;
 		s->why = ret != ETIMEDOUT
-			? silence_text(s, ret, s->evidence.member)
+			? run_silence_text(s, s->run, ret, member_of(s, step))
 			: talloc_asprintf(s, "member %s: SIGKILL did not end "
 					  "the worker", s->evidence.member);
 		lockstep_clean(req);
@@ -1075,14 +823,6 @@ static void lockstep_cleaned(struct tevent_req *subreq)
 			.operation = "close", .expected = "an answer",
 			.seen = "none", .detail = autopsy };
 	}
-	if (ret == ECONNRESET &&
-	    (s->outcome == OUTCOME_FAIL || s->outcome == OUTCOME_SLOW ||
-	     s->outcome == OUTCOME_UNSUPPORTED)) {
-		/* what it held has gone with it */
-		s->outcome = OUTCOME_SKIPPED;
-		s->broken = 0;
-		s->why = "a worker was lost";
-	}
 	if (--state->resetting == 0) {
 		tevent_req_done(req);
 	}
@@ -1097,21 +837,6 @@ int lockstep_recv(struct tevent_req *req)
 }
 
 /* ---- results ---------------------------------------------------------------- */
-
-/* worse is greater */
-static unsigned badness(enum outcome outcome)
-{
-	static const unsigned rank[] = {
-		[OUTCOME_PASS] = 0,
-		[OUTCOME_SLOW] = 1,
-		[OUTCOME_SKIPPED] = 2,
-		[OUTCOME_UNSUPPORTED] = 3,
-		[OUTCOME_FAIL] = 4,
-		[OUTCOME_HUNG] = 5,
-	};
-
-	return rank[outcome];
-}
 
 static void metric_add(struct check_result *result, const char *name,
 		       uint64_t add)
@@ -1176,11 +901,11 @@ void result_take(struct check_result *result, const struct script *script)
 		json_object_set_new(result->metrics, "lock_max_ms",
 				    json_real(ms));
 	}
-	if (script->broken != 0) {
+	if (script->broken != 0 && !script->extreme) {
 		run_set_broken(script->run, script->broken,
 			       result->check->name, script->outcome);
 	}
-	if (badness(script->outcome) > badness(result->outcome)) {
+	if (outcome_worse(script->outcome, result->outcome)) {
 		take_evidence(result, script);
 	}
 }

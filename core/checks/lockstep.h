@@ -33,8 +33,6 @@ enum want {
 	WANT_REFUSED,	/* EAGAIN or EACCES: somebody else holds it */
 	WANT_ERRNO,	/* exactly want_errno */
 	WANT_ANY,	/* nothing is compared but that it ends */
-	WANT_DATA,	/* no error, all of it read, as the pattern */
-	WANT_SIZE,	/* st_size is want_value */
 	WANT_LOCK,	/* F_GETLK shows want_type, start and len of the
 			 * request's want_start, want_len */
 	WANT_COUNT,	/* count is want_value */
@@ -68,6 +66,9 @@ struct script {
 	unsigned num_cast;
 	enum probe_family family;	/* of the locks that the builders
 					 * below make */
+	bool extreme;			/* far out, or very many: what is
+					 * refused here says nothing of other
+					 * locks */
 	char file[PROBE_NAME_MAX];
 	struct step *steps;		/* talloc array */
 	size_t num_steps;
@@ -83,7 +84,6 @@ struct script {
 	uint64_t steps_done;
 	uint64_t compared;		/* answers compared: trials */
 	uint64_t max_lock_ns;		/* longest lock call not made to wait */
-	uint64_t stale_ms;		/* how long it took until as wanted */
 	uint64_t wait_ns[SCRIPT_WAITS];	/* STEP_AWAIT: from the beginning of
 					 * the step before to the answer */
 	unsigned num_waits;
@@ -114,10 +114,6 @@ struct step *step_await(struct script *s, unsigned who, enum want want);
 struct step *step_getlk(struct script *s, unsigned who, unsigned slot,
 			uint64_t start, uint64_t len, int want_type,
 			uint64_t want_start, uint64_t want_len);
-struct step *step_write(struct script *s, unsigned who, unsigned slot,
-			uint64_t start, uint64_t len, uint64_t value);
-struct step *step_read(struct script *s, unsigned who, unsigned slot,
-		       uint64_t start, uint64_t len, uint64_t value);
 struct step *step_kill(struct script *s, unsigned who);
 struct step *step_pause(struct script *s, unsigned pause_ms);
 
@@ -175,23 +171,9 @@ struct tevent_req *singles_send(TALLOC_CTX *mem_ctx,
 /* Take over what came of a script into a check's result, if it is worse */
 void result_take(struct check_result *result, const struct script *script);
 
-/* Why a call had no answer, by run_call_recv()'s errno other than ETIMEDOUT,
- * one line */
-const char *silence_text(TALLOC_CTX *mem_ctx, int err, const char *member);
-
 /* Lock calls cost so much that a check makes the fewest that prove anything,
  * with one pair */
 bool script_lean(const struct run *run);
-
-/* "0 (/mnt/a)" */
-const char *run_member_name(TALLOC_CTX *mem_ctx, const struct run *run,
-			    unsigned number);
-
-/* "[0, 1)", "[5, EOF)" */
-const char *range_text(TALLOC_CTX *mem_ctx, uint64_t start, uint64_t len);
-
-/* "ENOLCK (No locks available)" */
-const char *errno_text(TALLOC_CTX *mem_ctx, int err);
 
 /* Upper end of the 95 % confidence interval of the violation rate after
  * this many trials (Clopper-Pearson, one-sided; 1 - 0.05^(1/n) for none) */

@@ -23,6 +23,7 @@
 
 #include "core/checks/catalogue.h"
 #include "core/checks/lockstep.h"
+#include "core/checks/operation.h"
 #include "core/member/channel.h"
 #include "core/probe/ring.h"
 
@@ -359,52 +360,43 @@ static void ring_fail(struct ringrun *rr, unsigned i, const char *operation,
 				   seen);
 }
 
-static const char *phase_text(const struct ringrun *rr,
-			      enum ring_phase phase, const char *failed)
+/* The call that a phase is about; failed: the one of the ring that failed */
+static struct probe_request ring_call(const struct ringrun *rr,
+				      enum ring_phase phase,
+				      const char *failed)
 {
-	switch (phase) {
-	case PHASE_BEGIN:
-	case PHASE_SLICE:
-		if (strcmp(failed, "read") == 0) {
-			return "pread under the lock";
-		}
-		if (strcmp(failed, "write") == 0) {
-			return "pwrite under the lock";
-		}
-		if (strcmp(failed, "unlock") == 0) {
-			return "F_SETLKW F_UNLCK";
-		}
-		if (strcmp(failed, "map") == 0) {
-			return "mmap";
-		}
-		if (strcmp(failed, "page") == 0) {
-			return "store into the mapping";
-		}
-		return (rr->io & RING_MAPPED) != 0 && failed[0] == '\0'
-			? "store into the mapping" : "F_SETLKW F_WRLCK";
-	case PHASE_MAP:
-		return "mmap";
-	case PHASE_SUM:
-		return "pread of the counters";
-	case PHASE_SIZE:
-		return "ftruncate";
-	default:
-		return "open";
+	static const struct {
+		const char *failed;
+		struct probe_request call;
+	} calls[] = {
+		{ "read", { .op = PROBE_READ } },
+		{ "write", { .op = PROBE_WRITE } },
+		{ "unlock", { .op = PROBE_LOCK, .wait = true,
+			      .type = F_UNLCK } },
+		{ "map", { .op = PROBE_MAP } },
+		{ "page", { .op = PROBE_MAP_WRITE } },
+	};
+	bool turning = phase == PHASE_BEGIN || phase == PHASE_SLICE ||
+		       phase == PHASE_RELEASE;
+	size_t i;
+
+	if (!turning) {
+		return (struct probe_request){
+			.op = phase == PHASE_MAP ? PROBE_MAP :
+			      phase == PHASE_SUM ? PROBE_SUM :
+			      phase == PHASE_SIZE ? PROBE_TRUNCATE
+						  : PROBE_OPEN };
 	}
-}
-
-static bool is_map(const char *operation)
-{
-	return strcmp(operation, "mmap") == 0;
-}
-
-/* Errors that say nothing about coherence but about room and limits; EFAULT:
- * the file system gave no page for a store */
-static bool is_shortage(int err)
-{
-	return err == ENOSPC || err == EDQUOT || err == EMFILE ||
-	       err == ENFILE || err == ENOMEM || err == EROFS ||
-	       err == EFAULT;
+	for (i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		if (strcmp(failed, calls[i].failed) == 0) {
+			return calls[i].call;
+		}
+	}
+	if ((rr->io & RING_MAPPED) != 0 && failed[0] == '\0') {
+		return (struct probe_request){ .op = PROBE_MAP_WRITE };
+	}
+	return (struct probe_request){ .op = PROBE_LOCK, .wait = true,
+				       .type = F_WRLCK };
 }
 
 /* An operation of the ring ended with an errno */
@@ -412,50 +404,31 @@ static void ring_errno(struct ringrun *rr, unsigned i,
 		       enum ring_phase phase, const struct probe_answer *a)
 {
 	struct script *out = rr->out;
-	const char *what = phase_text(rr, phase, a->failed);
+	struct probe_request call = ring_call(rr, phase, a->failed);
+	const char *what = operation_text(out, &call);
 	const char *seen = errno_text(out, a->err);
-	bool prepare = phase < PHASE_BEGIN;
+	enum errno_kind kind = operation_errno(&call, a->err);
 
-	if (prepare) {
-		ring_tell(rr, i, what, "done", seen);
-		out->outcome = OUTCOME_SKIPPED;
-		out->why = talloc_asprintf(out, "could not be prepared: "
-					   "%s: %s", what, seen);
-		return;
-	}
 	if (out->outcome != OUTCOME_PASS) {
 		return;
 	}
-	if (is_shortage(a->err)) {
+	out->err = a->err;
+	if (phase < PHASE_BEGIN || kind == ERRNO_SHORTAGE) {
 		ring_tell(rr, i, what, "done", seen);
 		out->outcome = OUTCOME_SKIPPED;
-		out->why = talloc_asprintf(out, "could not tell: member %s: "
-					   "%s: %s", out->evidence.member,
-					   what, seen);
+		out->why = talloc_asprintf(out, "could not be prepared: "
+					   "member %s: %s: %s",
+					   out->evidence.member, what, seen);
 		return;
 	}
 	ring_fail(rr, i, what, "done", seen);
-	out->err = a->err;
-	switch (a->err) {
-	case EDEADLK:
+	if (a->err == EDEADLK) {
 		out->why = talloc_asprintf(out, "a false EDEADLK: nobody "
 					   "waits in a circle: %s", out->why);
-		break;
-	case EINVAL:
-	case ENODEV:
-	case EACCES:
-		if (!is_map(what)) {
-			break;
-		}
-		/* FALL THROUGH */
-	case ENOSYS:
-	case EOPNOTSUPP:
-	case ENOLCK:
+	}
+	if (kind == ERRNO_REFUSAL) {
 		out->outcome = OUTCOME_UNSUPPORTED;
-		out->broken = is_map(what) ? NEEDS_MMAP : NEEDS_LOCKS;
-		break;
-	default:
-		break;
+		out->broken = operation_needs(&call);
 	}
 }
 
@@ -463,7 +436,8 @@ static void ring_silent(struct ringrun *rr, unsigned i,
 			enum ring_phase phase, int err, const char *autopsy)
 {
 	struct script *out = rr->out;
-	const char *what = phase_text(rr, phase, "");
+	struct probe_request call = ring_call(rr, phase, "");
+	const char *what = operation_text(out, &call);
 
 	if (out->outcome == OUTCOME_HUNG) {
 		return;
@@ -472,14 +446,13 @@ static void ring_silent(struct ringrun *rr, unsigned i,
 	out->evidence.detail = autopsy;
 	if (err == ETIMEDOUT) {
 		out->outcome = OUTCOME_HUNG;
-		out->broken = phase == PHASE_SLICE || phase == PHASE_BEGIN
-				? NEEDS_LOCKS : 0;
+		out->broken = operation_needs(&call);
 		out->why = talloc_asprintf(out, "member %s: %s never returned",
 					   out->evidence.member, what);
 		return;
 	}
 	out->outcome = OUTCOME_SKIPPED;
-	out->why = silence_text(out, err, out->evidence.member);
+	out->why = run_silence_text(out, rr->run, err, rr->members[i]);
 }
 
 /* ---- judging a slice --------------------------------------------------------- */
@@ -1203,7 +1176,9 @@ static struct tevent_req *rate_recovery_send(TALLOC_CTX *mem_ctx,
 	return rate_send(mem_ctx, ev, run, result, 3);
 }
 
-#define RATE_DEPENDS 	"Telling, but never alone a reason against a file system: on few " 	"processors wrong locks drop too."
+#define RATE_DEPENDS \
+	"Telling, but never alone a reason against a file system: on few " \
+	"processors wrong locks drop too."
 
 const struct check check_rate_alone = {
 	.name = "rate.alone",

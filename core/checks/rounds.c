@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/checks/lockstep.h"
+#include "core/checks/operation.h"
 #include "core/checks/rounds.h"
 #include "core/checks/sight.h"
 #include "core/member/channel.h"
@@ -189,83 +190,14 @@ static bool may_be_early(const struct round *round,
 	}
 }
 
-/* Errors that say nothing about coherence but about room and limits */
-static bool is_shortage(int err)
-{
-	return err == ENOSPC || err == EDQUOT || err == EMFILE ||
-	       err == ENFILE || err == ENOMEM || err == EROFS;
-}
-
-/* An operation says that it is not there */
-static bool is_refusal(const struct round *round, int err)
-{
-	return err == ENOSYS || err == EOPNOTSUPP ||
-	       (round->req.op == PROBE_MAP && err != 0);
-}
-
-static unsigned needs_of(enum probe_op op)
-{
-	switch (op) {
-	case PROBE_LOCK:
-		return NEEDS_LOCKS;
-	case PROBE_READ:
-	case PROBE_WRITE:
-	case PROBE_APPEND:
-	case PROBE_COUNT:
-		return NEEDS_IO;
-	case PROBE_MAP:
-	case PROBE_MAP_READ:
-	case PROBE_MAP_WRITE:
-		return NEEDS_MMAP;
-	default:
-		return 0;
-	}
-}
-
 /* ---- texts -------------------------------------------------------------- */
 
 static const char *op_text(TALLOC_CTX *mem_ctx, const struct round *round)
 {
-	static const char *const texts[PROBE_OPS] = {
-		[PROBE_RESET] = "close",
-		[PROBE_OPEN] = "open",
-		[PROBE_CLOSE] = "close",
-		[PROBE_WRITE] = "pwrite",
-		[PROBE_READ] = "pread",
-		[PROBE_MAP] = "mmap",
-		[PROBE_MAP_WRITE] = "store into the mapping",
-		[PROBE_MAP_READ] = "load from the mapping",
-		[PROBE_UNMAP] = "munmap",
-		[PROBE_TRUNCATE] = "ftruncate",
-		[PROBE_STAT] = "fstat",
-		[PROBE_END] = "lseek(SEEK_END)",
-		[PROBE_LOOKUP] = "stat",
-		[PROBE_LIST] = "getdents",
-		[PROBE_RENAME] = "rename",
-		[PROBE_UNLINK] = "unlink",
-		[PROBE_APPEND] = "write with O_APPEND",
-		[PROBE_COUNT] = "pread of all records",
-		[PROBE_LEASE] = "F_SETLEASE",
-		[PROBE_LEASED] = "F_GETLEASE",
-	};
-	const struct probe_request *req = &round->req;
+	const char *text = operation_text(mem_ctx, &round->req);
 
-	if (req->op == PROBE_LOCK) {
-		return req->type == F_UNLCK ? "F_SETLK F_UNLCK" :
-		       req->type == F_WRLCK ? "F_SETLK F_WRLCK" :
-		       "F_SETLK F_RDLCK";
-	}
-	if (round->how != NULL) {
-		return talloc_asprintf(mem_ctx, "%s (%s)", texts[req->op],
-				       round->how);
-	}
-	return texts[req->op] != NULL ? texts[req->op] : "step";
-}
-
-static bool has_range(enum probe_op op)
-{
-	return op == PROBE_LOCK || op == PROBE_WRITE || op == PROBE_READ ||
-	       op == PROBE_MAP_WRITE || op == PROBE_MAP_READ;
+	return round->how == NULL ? text
+		: talloc_asprintf(mem_ctx, "%s (%s)", text, round->how);
 }
 
 static const char *generation_text(TALLOC_CTX *mem_ctx, uint64_t value)
@@ -671,15 +603,13 @@ static void tell(struct rounds_state *state, unsigned member,
 	for (; i < state->current; i++) {
 		const struct round *before = &state->r->list[i];
 		const struct probe_request *req = &before->req;
-		bool data = has_range(req->op) && req->op != PROBE_LOCK;
+		const char *range = operation_range(result, req);
+		bool data = operation_is_data(req->op);
 
 		trail = talloc_asprintf_append(
 			trail, "\neach member: %s%s%s in %s%s%s",
-			op_text(result, before),
-			has_range(req->op) ? " " : "",
-			has_range(req->op)
-				? range_text(result, req->start, req->len)
-				: "", whose_text(before->whose),
+			op_text(result, before), range != NULL ? " " : "",
+			range != NULL ? range : "", whose_text(before->whose),
 			data ? ": " : "",
 			data ? generation_text(result, req->value) : "");
 	}
@@ -688,9 +618,7 @@ static void tell(struct rounds_state *state, unsigned member,
 		.member = round->whose != THEIRS ? name :
 			talloc_asprintf(result, "%s, of what %s did", name,
 					other),
-		.range = has_range(round->req.op)
-			? range_text(result, round->req.start,
-				     round->req.len) : NULL,
+		.range = operation_range(result, &round->req),
 		.expected = expected,
 		.seen = seen,
 		.detail = trail,
@@ -725,13 +653,13 @@ static void look_silent(struct rounds_state *state, unsigned member)
 		state->found.why = talloc_asprintf(
 			result, "%s never returned", where);
 		run_set_broken(state->run,
-			       needs_of(current_round(state)->req.op),
+			       operation_needs(&current_round(state)->req),
 			       result->check->name, OUTCOME_HUNG);
 		trial_end(state, OUTCOME_HUNG);
 		return;
 	}
-	state->found.why = silence_text(result, look->ret,
-					state->found.evidence.member);
+	state->found.why = run_silence_text(result, state->run, look->ret,
+					    member);
 	trial_end(state, OUTCOME_SKIPPED);
 }
 
@@ -766,22 +694,22 @@ static void round_conclude(struct rounds_state *state, bool at_last,
 	const struct evidence *e = &state->found.evidence;
 	enum outcome outcome = OUTCOME_FAIL;
 	int err = look->answer.err;
+	enum errno_kind kind = operation_errno(&round->req, err);
+	bool refused = kind == ERRNO_REFUSAL;
 	const char *means = "";
-	bool refused;
 
 	if (round->req.op == PROBE_LOCK) {
 		state->again = true;
 		trial_end(state, OUTCOME_PASS);
 		return;
 	}
-	if (is_shortage(err) || round->setup) {
+	if (kind == ERRNO_SHORTAGE || round->setup) {
 		state->found.why = talloc_asprintf(
 			result, "could not be prepared: %s: %s",
 			where_text(state), e->seen);
 		trial_end(state, OUTCOME_SKIPPED);
 		return;
 	}
-	refused = is_refusal(round, err);
 	if (round->means != NULL &&
 	    (err == 0 || refused || state->may_wait)) {
 		means = talloc_asprintf(
@@ -794,8 +722,8 @@ static void round_conclude(struct rounds_state *state, bool at_last,
 		where_text(state), e->expected, e->seen,
 		round->sight == SEEN && state->may_wait
 			? age_text(state, at_last, age_ms) : "");
+	state->found.err = err;
 	if (refused) {
-		state->found.err = err;
 		trial_end(state, OUTCOME_UNSUPPORTED);
 		return;
 	}
@@ -999,8 +927,8 @@ static void clean_judge(struct rounds_state *state)
 		r->outcome = look->ret == ETIMEDOUT ? OUTCOME_HUNG
 						    : OUTCOME_SKIPPED;
 		state->found.why = look->ret != ETIMEDOUT
-			? silence_text(state->result, look->ret,
-				       state->found.evidence.member)
+			? run_silence_text(state->result, state->run,
+					   look->ret, i)
 			: talloc_asprintf(
 				state->result, "member %s: close or unlink "
 				"of a probe file never returned",
@@ -1040,20 +968,6 @@ static void round_answered(struct tevent_req *subreq)
 }
 
 /* ---- from trial to trial ------------------------------------------------ */
-
-static bool worse(enum outcome a, enum outcome b)
-{
-	static const unsigned rank[] = {
-		[OUTCOME_PASS] = 0,
-		[OUTCOME_SLOW] = 1,
-		[OUTCOME_SKIPPED] = 2,
-		[OUTCOME_UNSUPPORTED] = 3,
-		[OUTCOME_FAIL] = 4,
-		[OUTCOME_HUNG] = 5,
-	};
-
-	return rank[a] > rank[b];
-}
 
 /* A check that is not at the end of its trials goes on for so long */
 static unsigned budget_ms(struct run *run)
@@ -1147,7 +1061,7 @@ static void trial_over(struct rounds_state *state)
 	if (state->check->trial_over != NULL) {
 		state->check->trial_over(r);
 	}
-	if (worse(r->outcome, result->outcome)) {
+	if (outcome_worse(r->outcome, result->outcome)) {
 		result->outcome = r->outcome;
 		result->why = state->found.why;
 		result->evidence = state->found.evidence;

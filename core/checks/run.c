@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/checks/operation.h"
 #include "core/checks/run.h"
 #include "core/member/channel.h"
 #include "core/probe/dir.h"
@@ -52,6 +53,9 @@ struct run {
 	enum outcome broken_how[NEEDS_COUNT];
 	uint64_t lock_sum_ns, locks;	/* not made to wait */
 	double rates[2];
+	const char *away;		/* NULL; or why no more can be tested:
+					 * a member's file system has gone */
+	bool silent;			/* a look if it has got no answer */
 };
 
 static uint64_t now_ms(void)
@@ -70,6 +74,13 @@ unsigned run_num_members(const struct run *run)
 struct member *run_member(const struct run *run, unsigned number)
 {
 	return run->members[number];
+}
+
+const char *run_member_name(TALLOC_CTX *mem_ctx, const struct run *run,
+			    unsigned number)
+{
+	return talloc_asprintf(mem_ctx, "%u (%s)", number,
+			       member_info(run->members[number])->name);
 }
 
 enum run_level run_level(const struct run *run)
@@ -159,6 +170,36 @@ double *run_rates(struct run *run)
 bool run_slow(const struct run *run)
 {
 	return run->locks == 0 || run_lock_ns(run) > SLOW_LOCK_NS;
+}
+
+const char *run_silence_text(TALLOC_CTX *mem_ctx, const struct run *run,
+			     int err, unsigned member)
+{
+	const char *name = run_member_name(mem_ctx, run, member);
+
+	switch (err) {
+	case EAGAIN:
+		return talloc_asprintf(mem_ctx, "could not tell: member %s "
+				       "got no processor in time", name);
+	case ETIME:
+		return "the run's time was over";
+	case ENOTCONN:
+		return run->away;
+	default:
+		return talloc_asprintf(mem_ctx, "member %s was lost", name);
+	}
+}
+
+/* The first to be found so is told; for the others nothing holds any more.
+ * how: the call that showed it */
+static void run_set_away(struct run *run, unsigned member, const char *how)
+{
+	if (run->away != NULL) {
+		return;
+	}
+	run->away = talloc_asprintf(run, "the file system at member %s went "
+				    "away during the run (%s)",
+				    run_member_name(run, run, member), how);
 }
 
 /* ---- killing and starting anew ------------------------------------------ */
@@ -260,9 +301,23 @@ static void run_kill_killed(struct tevent_req *subreq)
 	tevent_req_set_callback(subreq, run_kill_restarted, req);
 }
 
-/* of the new worker */
-static int run_kill_error(const struct run_kill_state *state, int err)
+/* err: of the start of a new worker, or of the first call to it;
+ * op_err: of its opening of the directory */
+static int run_kill_error(const struct run_kill_state *state, int err,
+			  int op_err)
 {
+	bool away = op_err == ENOENT ||
+		    operation_errno(&(struct probe_request){
+					.op = PROBE_OPEN }, op_err) ==
+		    ERRNO_AWAY;
+
+	if (away) {
+		run_set_away(state->run, state->member,
+			     talloc_asprintf(state->run, "open of the "
+					     "directory: %s",
+					     errno_text(state->run, op_err)));
+		return ENOTCONN;
+	}
 	switch (err) {
 	case EAGAIN:
 		return EAGAIN;
@@ -288,7 +343,7 @@ static void run_kill_restarted(struct tevent_req *subreq)
 	ret = member_kill_recv(subreq);
 	TALLOC_FREE(subreq);
 	if (ret != 0) {
-		tevent_req_error(req, run_kill_error(state, ret));
+		tevent_req_error(req, run_kill_error(state, ret, ret));
 		return;
 	}
 	strcpy(begin.name, run->dir_name);
@@ -313,9 +368,9 @@ static void run_kill_begun(struct tevent_req *subreq)
 	ret = member_call_recv(subreq, &answer);
 	TALLOC_FREE(subreq);
 	if (ret != 0 || answer.err != 0) {
-		/* not in the run's directory: the mount may have gone away */
+		/* not in the run's directory */
 		member_set_gone(state->run->members[state->member]);
-		tevent_req_error(req, run_kill_error(state, ret));
+		tevent_req_error(req, run_kill_error(state, ret, answer.err));
 		return;
 	}
 	tevent_req_done(req);
@@ -359,6 +414,7 @@ struct run_call_state {
 	struct tevent_context *ev;
 	struct run *run;
 	unsigned member;
+	struct probe_request request;
 	struct probe_answer answer;
 	bool full_time;			/* its silence would be a hang */
 	struct member_autopsy autopsy;
@@ -367,6 +423,7 @@ struct run_call_state {
 };
 
 static void run_call_answered(struct tevent_req *subreq);
+static void run_call_done(struct tevent_req *req);
 static void run_call_examined(struct tevent_req *subreq);
 static void run_call_killed(struct tevent_req *subreq);
 
@@ -386,6 +443,7 @@ struct tevent_req *run_call_send(TALLOC_CTX *mem_ctx,
 	state->ev = ev;
 	state->run = run;
 	state->member = member;
+	state->request = *request;
 	state->full_time = timeout_ms >= run_full_op_ms(run);
 	subreq = member_call_send(state, ev, run->members[member], request,
 				  fd, timeout_ms);
@@ -408,7 +466,7 @@ static void run_call_answered(struct tevent_req *subreq)
 	ret = member_call_recv(subreq, &state->answer);
 	TALLOC_FREE(subreq);
 	if (ret == 0) {
-		tevent_req_done(req);
+		run_call_done(req);
 		return;
 	}
 	if (ret != ETIMEDOUT || member_gone(member)) {
@@ -420,6 +478,23 @@ static void run_call_answered(struct tevent_req *subreq)
 		return;
 	}
 	tevent_req_set_callback(subreq, run_call_examined, req);
+}
+
+static void run_call_done(struct tevent_req *req)
+{
+	struct run_call_state *state = tevent_req_data(
+		req, struct run_call_state);
+	int err = state->answer.err;
+
+	if (operation_errno(&state->request, err) == ERRNO_AWAY) {
+		run_set_away(state->run, state->member, talloc_asprintf(
+			state, "%s: %s",
+			operation_full_text(state, &state->request),
+			errno_text(state, err)));
+		tevent_req_error(req, ENOTCONN);
+		return;
+	}
+	tevent_req_done(req);
 }
 
 static void run_call_examined(struct tevent_req *subreq)
@@ -508,6 +583,9 @@ static void run_find(struct tevent_req *req, unsigned member);
 static void run_found(struct tevent_req *subreq);
 static void run_next_check(struct tevent_req *req);
 static void run_check_done(struct tevent_req *subreq);
+static void run_look(struct tevent_req *req, unsigned member);
+static void run_looked(struct tevent_req *subreq);
+static void run_nothing_told(struct run_state *state, const char *why);
 static void run_clean(struct tevent_req *req);
 static void run_clean_next(struct tevent_req *req);
 static void run_cleaned(struct tevent_req *subreq);
@@ -1034,6 +1112,9 @@ static const char *run_obstacle(struct run *run, const struct check *check,
 {
 	unsigned i;
 
+	if (run->away != NULL) {
+		return run->away;
+	}
 	for (i = 0; i < run->num_members; i++) {
 		if (member_gone(run->members[i])) {
 			return talloc_asprintf(
@@ -1100,7 +1181,73 @@ static void run_check_done(struct tevent_req *subreq)
 		tevent_req_error(req, (uint64_t)ret);
 		return;
 	}
-	run_next_check(req);
+	run_look(req, 0);
+}
+
+/*
+ * Whatever went wrong may have done so because a file system went away (a
+ * daemon that ended, a lazy unmount), with the locks of its node: then it says
+ * nothing. So each member is asked whether it still has the directory.
+ */
+static void run_look(struct tevent_req *req, unsigned member)
+{
+	struct run_state *state = tevent_req_data(req, struct run_state);
+	struct run *run = state->run;
+	enum outcome outcome = state->current->outcome;
+	struct probe_request look = { .op = PROBE_LOOKUP };
+
+	if (outcome == OUTCOME_PASS || outcome == OUTCOME_SLOW ||
+	    outcome == OUTCOME_HUNG || member == run->num_members ||
+	    run->silent || run_left_ms(run) == 0) {
+		run_next_check(req);
+		return;
+	}
+	if (run->away != NULL) {
+		run_nothing_told(state, run->away);
+		run_next_check(req);
+		return;
+	}
+	/* a name that no cache knows */
+	run_file_name(run, look.name);
+	state->waiting = member;
+	run_call_member(req, member, &look, run_looked);
+}
+
+static void run_looked(struct tevent_req *subreq)
+{
+	struct tevent_req *req = tevent_req_callback_data(subreq,
+							  struct tevent_req);
+	struct run_state *state = tevent_req_data(req, struct run_state);
+	struct run *run = state->run;
+	struct probe_answer answer = {};
+	const char *autopsy = NULL;
+	unsigned member = state->waiting;
+	int ret;
+
+	ret = run_call_recv(subreq, state, &answer, &autopsy);
+	TALLOC_FREE(subreq);
+	if (ret == 0 && answer.err == EIO) {
+		run_set_away(run, member, talloc_asprintf(
+			state, "stat: %s", errno_text(state, EIO)));
+	} else if (ret == ECONNRESET) {
+		run_nothing_told(state, run_silence_text(
+			state, run, ret, member));
+		run_next_check(req);
+		return;
+	} else if (ret != 0 && ret != ENOTCONN) {
+		run->silent = true;
+	}
+	run_look(req, member + 1);
+}
+
+/* It ended as it did for a reason that is not what it is about; the evidence
+ * stays */
+static void run_nothing_told(struct run_state *state, const char *why)
+{
+	struct check_result *res = state->current;
+
+	res->outcome = OUTCOME_SKIPPED;
+	res->why = talloc_strdup(res, why);
 }
 
 static void run_clean(struct tevent_req *req)

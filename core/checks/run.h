@@ -64,6 +64,10 @@ int run_recv(struct tevent_req *req, TALLOC_CTX *mem_ctx,
 
 unsigned run_num_members(const struct run *run);
 struct member *run_member(const struct run *run, unsigned number);
+
+/* "0 (/mnt/a)" */
+const char *run_member_name(TALLOC_CTX *mem_ctx, const struct run *run,
+			    unsigned number);
 enum run_level run_level(const struct run *run);
 
 /* ms left of the run's time */
@@ -90,7 +94,10 @@ unsigned run_thorough_ms(const struct run *run);
  * run_call_recv() returns 0 with *answer; else the call has no answer:
  * ETIMEDOUT: it hung; EAGAIN: the worker got no processor in that time, which
  * says nothing about the file system; ETIME: the run's time was over before
- * one could call it a hang; ECONNRESET: the worker or its host is gone. *autopsy (a child of mem_ctx, or NULL) is what a person is told of it.
+ * one could call it a hang; ENOTCONN: the file system is not there any more;
+ * ECONNRESET: the worker or its host is gone. *autopsy (a child of mem_ctx, or
+ * NULL) is what a person is told of it. run_silence_text() is one line for
+ * all of these but ETIMEDOUT.
  */
 struct tevent_req *run_call_send(TALLOC_CTX *mem_ctx,
 				 struct tevent_context *ev, struct run *run,
@@ -99,12 +106,15 @@ struct tevent_req *run_call_send(TALLOC_CTX *mem_ctx,
 				 unsigned timeout_ms);
 int run_call_recv(struct tevent_req *req, TALLOC_CTX *mem_ctx,
 		  struct probe_answer *answer, const char **autopsy);
+const char *run_silence_text(TALLOC_CTX *mem_ctx, const struct run *run,
+			     int err, unsigned member);
 
 /*
  * Kill a member's worker and start a new one in the run's directory.
  * run_kill_recv() returns 0; ETIMEDOUT: SIGKILL did not end it; ETIME: too
  * little time was left for it or for a new one; EAGAIN: the new one got no
- * processor; ECONNRESET: its host is gone, or no new one could begin there.
+ * processor; ENOTCONN: the file system is not there any more; ECONNRESET: its
+ * host is gone, or no new one could begin there.
  * *autopsy as run_call_recv()'s, after ETIMEDOUT.
  */
 struct tevent_req *run_kill_send(TALLOC_CTX *mem_ctx,

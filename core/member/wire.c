@@ -95,6 +95,7 @@ static const char *const op_names[PROBE_OPS] = {
 	[PROBE_RENAME] = "rename",
 	[PROBE_UNLINK] = "unlink",
 	[PROBE_FORK_CLOSE] = "fork-close",
+	[PROBE_LOCK_EXIT] = "lock-exit",
 	[PROBE_APPEND] = "append",
 	[PROBE_COUNT] = "count",
 	[PROBE_LEASE] = "lease",

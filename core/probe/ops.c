@@ -230,22 +230,16 @@ static int op_finish(struct probe_worker *worker,
 	return probe_dir_remove(&worker->dir);
 }
 
-static int op_open(struct probe_worker *worker,
-		   const struct probe_request *req,
-		   struct probe_answer *answer)
+/* The request's file; -1 with errno */
+static int open_file(const struct probe_worker *worker,
+		     const struct probe_request *req)
 {
-	struct probe_slot *slot = slot_of(worker, req);
 	struct open_how how = {
 		.flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
 		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
 			   RESOLVE_NO_MAGICLINKS,
 	};
-	struct stat st = {};
-	int ret;
 
-	if (slot->fd != -1) {
-		return EBUSY;
-	}
 	if (req->make) {
 		how.flags |= O_CREAT | O_EXCL;
 		how.mode = 0600;
@@ -253,7 +247,21 @@ static int op_open(struct probe_worker *worker,
 	if (req->append) {
 		how.flags |= O_APPEND;
 	}
-	slot->fd = syscalls()->openat2(worker->dir.run, req->name, &how);
+	return syscalls()->openat2(worker->dir.run, req->name, &how);
+}
+
+static int op_open(struct probe_worker *worker,
+		   const struct probe_request *req,
+		   struct probe_answer *answer)
+{
+	struct probe_slot *slot = slot_of(worker, req);
+	struct stat st = {};
+	int ret;
+
+	if (slot->fd != -1) {
+		return EBUSY;
+	}
+	slot->fd = open_file(worker, req);
 	if (slot->fd == -1) {
 		return errno;
 	}
@@ -593,22 +601,22 @@ static int op_unlink(struct probe_worker *worker,
 	return ret == -1 ? errno : 0;
 }
 
-static int op_fork_close(struct probe_worker *worker,
-			 const struct probe_request *req,
-			 struct probe_answer *answer)
+/* What a forked child does: 0 or an errno, which is its exit status */
+static int in_child(int (*child)(struct probe_worker *worker,
+				 const struct probe_request *req),
+		    struct probe_worker *worker,
+		    const struct probe_request *req)
 {
-	int fd = slot_of(worker, req)->fd;
 	int status = 0;
 	pid_t pid, got;
 
-	(void)answer;
 	pid = fork();
 	if (pid == -1) {
 		return errno;
 	}
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		_exit(syscalls()->close(fd) == -1 ? errno & 0x7f : 0);
+		_exit(child(worker, req) & 0x7f);
 	}
 	do {
 		got = waitpid(pid, &status, 0);
@@ -617,6 +625,51 @@ static int op_fork_close(struct probe_worker *worker,
 		return ECHILD;
 	}
 	return WEXITSTATUS(status);
+}
+
+static int child_closes(struct probe_worker *worker,
+			const struct probe_request *req)
+{
+	int ret;
+
+	ret = syscalls()->close(slot_of(worker, req)->fd);
+	return ret == -1 ? errno : 0;
+}
+
+static int op_fork_close(struct probe_worker *worker,
+			 const struct probe_request *req,
+			 struct probe_answer *answer)
+{
+	(void)answer;
+	return in_child(child_closes, worker, req);
+}
+
+/* The lock and its file are left to the end of the process */
+static int child_locks(struct probe_worker *worker,
+		       const struct probe_request *req)
+{
+	struct flock fl = {
+		.l_type = (short)req->type,
+		.l_whence = SEEK_SET,
+		.l_start = (off_t)req->start,
+		.l_len = (off_t)req->len,
+	};
+	int fd, ret;
+
+	fd = open_file(worker, req);
+	if (fd == -1) {
+		return errno;
+	}
+	ret = syscalls()->fcntl_lock(fd, F_SETLK, &fl);
+	return ret == -1 ? errno : 0;
+}
+
+static int op_lock_exit(struct probe_worker *worker,
+			const struct probe_request *req,
+			struct probe_answer *answer)
+{
+	(void)answer;
+	return in_child(child_locks, worker, req);
 }
 
 static int op_append(struct probe_worker *worker,
@@ -906,6 +959,7 @@ static const struct {
 	[PROBE_RENAME] = { op_rename, USES_RUN },
 	[PROBE_UNLINK] = { op_unlink, USES_RUN },
 	[PROBE_FORK_CLOSE] = { op_fork_close, USES_SLOT },
+	[PROBE_LOCK_EXIT] = { op_lock_exit, USES_RUN },
 	[PROBE_APPEND] = { op_append, USES_SLOT },
 	[PROBE_COUNT] = { op_count, USES_SLOT },
 	[PROBE_LEASE] = { op_lease, USES_SLOT },

@@ -43,6 +43,9 @@ enum probe_op {
 	PROBE_UNLINK,	/* `name` */
 	PROBE_FORK_CLOSE,/* a forked child closes the slot's descriptor and
 			 * ends */
+	PROBE_LOCK_EXIT,/* a forked child opens `name`, takes the process
+			 * lock type, start, len without waiting, and ends by
+			 * itself with it held */
 	PROBE_APPEND,	/* `count` records of len bytes: pattern value + i,
 			 * one write each on an O_APPEND slot */
 	PROBE_COUNT,	/* of records of len bytes in the file: how many
