@@ -184,7 +184,7 @@ const char *run_silence_text(TALLOC_CTX *mem_ctx, const struct run *run,
 	case ETIME:
 		return "the run's time was over";
 	case ENOTCONN:
-		return run->away;
+		return talloc_strdup(mem_ctx, run->away);
 	default:
 		return talloc_asprintf(mem_ctx, "member %s was lost", name);
 	}
@@ -1113,7 +1113,7 @@ static const char *run_obstacle(struct run *run, const struct check *check,
 	unsigned i;
 
 	if (run->away != NULL) {
-		return run->away;
+		return talloc_strdup(mem_ctx, run->away);
 	}
 	for (i = 0; i < run->num_members; i++) {
 		if (member_gone(run->members[i])) {

@@ -238,7 +238,7 @@ struct findings {
 	const char **broken;
 	const char **slow;
 	const char **untested;
-	const char **untested_why;	/* the same with the reasons */
+	const char **untested_why;	/* of each, "": none */
 	bool any;		/* a need was tested and holds */
 	bool hung;
 };
@@ -246,20 +246,80 @@ struct findings {
 static bool find_untested(TALLOC_CTX *mem_ctx, struct findings *found,
 			  const char *name, const char *why)
 {
-	const char *line = name;
 	bool ok;
 
-	if (why != NULL) {
-		line = talloc_asprintf(mem_ctx, "%s (%s)", name, why);
-		if (line == NULL) {
-			return false;
-		}
-	}
 	ok = names_add(mem_ctx, &found->untested, name);
 	if (!ok) {
 		return false;
 	}
-	return names_add(mem_ctx, &found->untested_why, line);
+	return names_add(mem_ctx, &found->untested_why,
+			 why != NULL ? why : "");
+}
+
+/* Those from `first` on that have its reason: "a, b (REASON)" */
+static char *untested_group(TALLOC_CTX *mem_ctx, const struct findings *found,
+			    size_t first)
+{
+	const char *why = found->untested_why[first];
+	const char **names = NULL;
+	char *list = NULL, *group = NULL;
+	size_t i;
+
+	for (i = first; found->untested[i] != NULL; i++) {
+		bool ok = strcmp(found->untested_why[i], why) != 0 ||
+			  names_add(mem_ctx, &names, found->untested[i]);
+
+		if (!ok) {
+			return NULL;
+		}
+	}
+	list = names_join(mem_ctx, names);
+	talloc_free(names);
+	if (list == NULL || why[0] == '\0') {
+		return list;
+	}
+	group = talloc_asprintf(mem_ctx, "%s (%s)", list, why);
+	talloc_free(list);
+	return group;
+}
+
+static bool told_before(const struct findings *found, size_t i)
+{
+	size_t j;
+
+	for (j = 0; j < i; j++) {
+		if (strcmp(found->untested_why[j],
+			   found->untested_why[i]) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* "not tested: a, b (REASON), c (REASON)" */
+static const char *untested_reason(TALLOC_CTX *mem_ctx,
+				   const struct findings *found)
+{
+	char *reason = talloc_strdup(mem_ctx, "not tested: ");
+	size_t i;
+
+	for (i = 0; found->untested[i] != NULL && reason != NULL; i++) {
+		char *group = NULL;
+		bool told = told_before(found, i);
+
+		if (told) {
+			continue;
+		}
+		group = untested_group(mem_ctx, found, i);
+		if (group == NULL) {
+			talloc_free(reason);
+			return NULL;
+		}
+		reason = talloc_asprintf_append(reason, "%s%s",
+						i > 0 ? ", " : "", group);
+		talloc_free(group);
+	}
+	return reason;
 }
 
 static bool can_be_asked(const struct verdict_input *input, const char *name)
@@ -339,12 +399,8 @@ static bool judge_use(struct verdict *verdict,
 		return v->reason != NULL;
 	}
 	if (found.untested != NULL) {
-		char *list = names_join(verdict, found.untested_why);
-
 		v->because = found.untested;
-		v->reason = list == NULL ? NULL :
-			talloc_asprintf(verdict, "not tested: %s", list);
-		talloc_free(list);
+		v->reason = untested_reason(verdict, &found);
 		return v->reason != NULL;
 	}
 	if (!found.any) {
