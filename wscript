@@ -227,7 +227,8 @@ def build_ctdb_events(bld):
     if bld.env.WITH_SMBCONF:
         program(bld, 'ctdb-events/pingpong-smbconf',
                 sources(bld, 'ctdb-events/smbconf_*.c'),
-                'SMBCONF TALLOC JANSSON', install_path='${LIBEXECDIR}')
+                'ctdb-events SMBCONF TALLOC JANSSON',
+                install_path='${LIBEXECDIR}')
 
 
 def build_module(bld):

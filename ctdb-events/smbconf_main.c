@@ -6,16 +6,25 @@
  *   pingpong-smbconf [--timeout S] list
  *	{"file", "source" ("text", "registry", "both": text, and shares of the
  *	registry), "clustering", "use_mmap", "include" {"path", "included",
- *	"first"}, "tdb_dirs" [{"path", "whose"}],
+ *	"first"}, "set", "tdb_dirs" [{"path", "whose"}],
  *	"shares" [{"name", "path", "skipped", "vfs_objects" [...],
  *	"params" {...}}]}
  *	skipped: why nothing can be said of its path; absent otherwise.
  *	params: names in lower case, values as they hold for the share.
+ *	set: what pingpong has set: {NAME: {"value", "by", "staged"}}.
+ *   pingpong-smbconf [OPTION...] set NAME VALUE [NAME VALUE...]
+ *   pingpong-smbconf [OPTION...] reset NAME...
+ *	{"where", "before", "after"}: see smbconf_change.h. Options:
+ *	--by WHO	noted beside it ("agent")
+ *	--staged NAME	this one is to be set at ctdbd's next start only
+ *	--include-only	reset: not in the registry, and without reading it
+ *	--dry-run	change nothing
  *
  * Exit status as in sysexits.h; 75: no answer within S seconds (10).
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <getopt.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -26,6 +35,7 @@
 #include <unistd.h>
 
 #include "core/config.h"
+#include "ctdb-events/smbconf_change.h"
 #include "ctdb-events/smbconf_conf.h"
 
 #define TIMEOUT_S 10
@@ -220,7 +230,7 @@ static json_t *list_shares(const struct conf *conf)
 	return shares;
 }
 
-static json_t *list(const struct conf *conf)
+static json_t *list(const struct conf *conf, json_t *set)
 {
 	static const char *const sources[] = {
 		[CONF_TEXT] = "text",
@@ -229,51 +239,62 @@ static json_t *list(const struct conf *conf)
 	};
 
 	return json_pack(
-		"{ss, ss, sb, sb, s{ss, sb, sb}, so, so}",
+		"{ss, ss, sb, sb, s{ss, sb, sb}, so, so, so}",
 		"file", conf->file, "source", sources[conf->source],
 		"clustering", conf_is_yes(conf_global(conf, "clustering")),
 		"use_mmap", conf_is_yes(conf_global(conf, "use mmap")),
 		"include", "path", include_file(), "included",
 		conf->includes_ours, "first", conf->ours_comes_first,
-		"tdb_dirs", list_tdb_dirs(conf), "shares", list_shares(conf));
+		"set", set, "tdb_dirs", list_tdb_dirs(conf), "shares", list_shares(conf));
 }
 
-static int cmd_list(FILE *out)
+static int list_all(TALLOC_CTX *mem_ctx, json_t **result, const char **why)
 {
-	TALLOC_CTX *frame = talloc_new(NULL);
 	struct conf *conf = NULL;
-	const char *why = NULL;
-	json_t *result = NULL;
+	json_t *set = NULL;
 	bool ok;
-	int ret = -1;
+	int ret;
 
-	ok = conf_load(frame, include_file(), &conf, &why);
+	ok = conf_load(mem_ctx, include_file(), &conf, why);
 	if (!ok) {
-		say("%s", why);
-		talloc_free(frame);
 		return EX_CONFIG;
 	}
-	result = list(conf);
-	if (result != NULL) {
-		ret = json_dumpf(result, out, JSON_COMPACT);
+	ret = change_list(mem_ctx, conf, include_file(), &set, why);
+	if (ret == EX_OK) {
+		*result = list(conf, set);
 	}
-	if (ret == 0) {
-		fputc('\n', out);
-		ret = fclose(out);
-	}
-	json_decref(result);
-	talloc_free(frame);
-	if (ret != 0) {
-		say("standard output: %s", strerror(errno));
-		return EX_IOERR;
-	}
-	return EX_OK;
+	return ret;
 }
 
 /* ---- main ------------------------------------------------------------------ */
 
 static const char usage[] =
-	"usage: pingpong-smbconf [--timeout S] list\n";
+	"usage: pingpong-smbconf [--timeout S] list\n"
+	"       pingpong-smbconf [OPTION...] set NAME VALUE [NAME VALUE...]\n"
+	"       pingpong-smbconf [OPTION...] reset NAME...\n"
+	"options: --timeout S, --by WHO, --staged NAME, --include-only, "
+	"--dry-run\n";
+
+enum { OPT_TIMEOUT, OPT_BY, OPT_STAGED, OPT_INCLUDE_ONLY, OPT_DRY_RUN,
+       OPT_HELP };
+
+static const struct option long_options[] = {
+	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
+	{ "by", required_argument, NULL, OPT_BY },
+	{ "staged", required_argument, NULL, OPT_STAGED },
+	{ "include-only", no_argument, NULL, OPT_INCLUDE_ONLY },
+	{ "dry-run", no_argument, NULL, OPT_DRY_RUN },
+	{ "help", no_argument, NULL, OPT_HELP },
+	{ NULL, 0, NULL, 0 },
+};
+
+struct command {
+	unsigned timeout_s;
+	const char *name;
+	char **words;			/* NULL-terminated */
+	const char *staged;
+	struct change change;
+};
 
 static bool read_timeout(const char *value, unsigned *seconds)
 {
@@ -284,10 +305,167 @@ static bool read_timeout(const char *value, unsigned *seconds)
 	n = strtoul(value, &end, 10);
 	if (errno != 0 || *end != '\0' || value[0] < '0' || value[0] > '9' ||
 	    n < 1 || n > MAX_TIMEOUT_S) {
+		say("--timeout '%s': expected seconds from 1 to %u", value,
+		    MAX_TIMEOUT_S);
 		return false;
 	}
 	*seconds = (unsigned)n;
 	return true;
+}
+
+/* One word of letters: it stands in a line of the include file. */
+static bool read_by(const char *value, const char **by)
+{
+	size_t len = strspn(value, "abcdefghijklmnopqrstuvwxyz");
+
+	if (len == 0 || value[len] != '\0') {
+		say("--by '%s': expected a word of small letters", value);
+		return false;
+	}
+	*by = value;
+	return true;
+}
+
+/* Returns whether to go on; else *status. */
+static bool read_options(int argc, char **argv, struct command *command,
+			 int *status)
+{
+	bool ok = true;
+	int opt = 0;
+
+	*status = EX_USAGE;
+	while (ok && opt != -1) {
+		opt = getopt_long(argc, argv, "+", long_options, NULL);
+		switch (opt) {
+		case -1:
+			break;
+		case OPT_TIMEOUT:
+			ok = read_timeout(optarg, &command->timeout_s);
+			break;
+		case OPT_BY:
+			ok = read_by(optarg, &command->change.by);
+			break;
+		case OPT_STAGED:
+			command->staged = optarg;
+			break;
+		case OPT_INCLUDE_ONLY:
+			command->change.include_only = true;
+			break;
+		case OPT_DRY_RUN:
+			command->change.dry_run = true;
+			break;
+		case OPT_HELP:
+			fputs(usage, stdout);
+			*status = EX_OK;
+			return false;
+		default:
+			return false;
+		}
+	}
+	return ok;
+}
+
+/* What would end a line, or a name, would set something else. */
+static bool is_settable(const char *word, const char *not_in)
+{
+	if (word[0] == '\0' || word[strcspn(word, not_in)] != '\0') {
+		say("'%s': expected a parameter of smb.conf or its value",
+		    word);
+		return false;
+	}
+	return true;
+}
+
+static bool read_set(struct command *command)
+{
+	char **word = command->words;
+
+	command->change.set = json_object();
+	for (; word[0] != NULL && word[1] != NULL; word += 2) {
+		bool staged = command->staged != NULL &&
+			      strcmp(command->staged, word[0]) == 0;
+
+		if (!is_settable(word[0], "\n=#;[") ||
+		    !is_settable(word[1], "\n")) {
+			return false;
+		}
+		json_object_set_new(command->change.set, word[0], json_pack(
+			"{ss, sb}", "value", word[1], "staged", staged));
+	}
+	return word[0] == NULL && command->words[0] != NULL;
+}
+
+static bool read_reset(struct command *command)
+{
+	char **word = NULL;
+
+	command->change.reset = json_array();
+	for (word = command->words; *word != NULL; word++) {
+		json_array_append_new(command->change.reset,
+				      json_string(*word));
+	}
+	return command->words[0] != NULL;
+}
+
+static bool read_command(char **words, struct command *command)
+{
+	bool ok = false;
+
+	if (words[0] == NULL) {
+		fputs(usage, stderr);
+		return false;
+	}
+	command->name = words[0];
+	command->words = words + 1;
+	if (strcmp(command->name, "list") == 0) {
+		ok = command->words[0] == NULL;
+	} else if (strcmp(command->name, "set") == 0) {
+		ok = read_set(command);
+	} else if (strcmp(command->name, "reset") == 0) {
+		ok = read_reset(command);
+	}
+	if (!ok) {
+		fputs(usage, stderr);
+	}
+	return ok;
+}
+
+static int run_command(struct command *command, json_t **result)
+{
+	TALLOC_CTX *frame = talloc_new(NULL);
+	const char *why = NULL;
+	int ret;
+
+	if (strcmp(command->name, "list") == 0) {
+		ret = list_all(frame, result, &why);
+	} else {
+		ret = change_make(frame, &command->change, result, &why);
+	}
+	if (ret == EX_OK && *result == NULL) {
+		why = "no memory";
+		ret = EX_OSERR;
+	}
+	if (ret != EX_OK) {
+		say("%s", why);
+	}
+	talloc_free(frame);
+	return ret;
+}
+
+static int print_result(json_t *result, FILE *out)
+{
+	int ret;
+
+	ret = json_dumpf(result, out, JSON_COMPACT);
+	if (ret == 0) {
+		fputc('\n', out);
+		ret = fclose(out);
+	}
+	if (ret != 0) {
+		say("standard output: %s", strerror(errno));
+		return EX_IOERR;
+	}
+	return EX_OK;
 }
 
 /* Standard output is the result's; what Samba prints goes elsewhere. */
@@ -304,33 +482,35 @@ static FILE *take_stdout(void)
 
 int main(int argc, char **argv)
 {
-	unsigned seconds = TIMEOUT_S;
+	struct command command = {
+		.timeout_s = TIMEOUT_S,
+		.change = { .by = "agent", .include = include_file() },
+	};
+	json_t *result = NULL;
 	FILE *out = NULL;
+	int status = EX_USAGE;
 	bool ok;
 
-	if (argc == 2 && strcmp(argv[1], "--help") == 0) {
-		fputs(usage, stdout);
-		return EX_OK;
+	ok = read_options(argc, argv, &command, &status);
+	if (!ok) {
+		return status;
 	}
-	if (argc >= 3 && strcmp(argv[1], "--timeout") == 0) {
-		ok = read_timeout(argv[2], &seconds);
-		if (!ok) {
-			say("--timeout '%s': expected seconds from 1 to %u",
-			    argv[2], MAX_TIMEOUT_S);
-			return EX_USAGE;
-		}
-		argc -= 2;
-		argv += 2;
-	}
-	if (argc != 2 || strcmp(argv[1], "list") != 0) {
-		fputs(usage, stderr);
+	ok = read_command(argv + optind, &command);
+	if (!ok) {
 		return EX_USAGE;
 	}
 	out = take_stdout();
-	ok = out != NULL && set_deadline(seconds);
+	ok = out != NULL && set_deadline(command.timeout_s);
 	if (!ok) {
 		say("%s", strerror(errno));
 		return EX_OSERR;
 	}
-	return cmd_list(out);
+	status = run_command(&command, &result);
+	if (status == EX_OK) {
+		status = print_result(result, out);
+	}
+	json_decref(result);
+	json_decref(command.change.set);
+	json_decref(command.change.reset);
+	return status;
 }
