@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Divisions: what is kept; the check; the judgement; how often one may speak.
+ * Divisions: what is kept; the check; the question; how often one may speak.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,9 +19,6 @@
 
 /* Paths that are kept at the same time */
 #define MAX_KEPT 32
-
-/* So long, in seconds, one has to do with "hung": then it is asked again. */
-#define HUNG_FRESH_S 30
 
 #define MAX_LINE 1024
 
@@ -230,14 +227,14 @@ static int prepare(posix_spawnattr_t *attr, posix_spawn_file_actions_t *files,
 	return ret == 0 ? 0 : ENOMEM;
 }
 
-static int spawn(const struct gate_places *places,
-		 const struct gate_question *question, int answer_fd)
+static int spawn(const struct gate_places *places, const struct share *share,
+		 unsigned timeout_ms, int answer_fd)
 {
 	char timeout[16];
 	const char *argv[] = {
 		"pingpong", "preflight", "--scope",
-		question->scope == SCOPE_CLUSTER ? "cluster" : "local",
-		"--timeout", timeout, "--", question->path, NULL,
+		share->scope == SCOPE_CLUSTER ? "cluster" : "local",
+		"--timeout", timeout, "--", share->path, NULL,
 	};
 	const char *envp[] = {
 		"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", NULL,
@@ -247,7 +244,7 @@ static int spawn(const struct gate_places *places,
 	pid_t pid;
 	int ret;
 
-	snprintf(timeout, sizeof(timeout), "%u", question->timeout_ms / 1000);
+	snprintf(timeout, sizeof(timeout), "%u", timeout_ms / 1000);
 	ret = posix_spawnattr_init(&attr);
 	if (ret != 0) {
 		return ret;
@@ -308,10 +305,10 @@ static int read_line(int fd, uint64_t until_ms, char line[MAX_LINE])
 
 /* Have the path checked: 0 with the program's line, or an errno. */
 static int have_checked(const struct gate_places *places,
-			const struct gate_question *question,
+			const struct share *share, unsigned timeout_ms,
 			char line[MAX_LINE])
 {
-	uint64_t until_ms = now_ms() + question->timeout_ms;
+	uint64_t until_ms = now_ms() + timeout_ms;
 	int fds[2];
 	int ret;
 
@@ -319,7 +316,7 @@ static int have_checked(const struct gate_places *places,
 	if (ret == -1) {
 		return errno;
 	}
-	ret = spawn(places, question, fds[1]);
+	ret = spawn(places, share, timeout_ms, fds[1]);
 	close(fds[1]);
 	if (ret == 0) {
 		ret = read_line(fds[0], until_ms, line);
@@ -328,301 +325,39 @@ static int have_checked(const struct gate_places *places,
 	return ret;
 }
 
-/* ---- the judgement ------------------------------------------------------- */
-
-/* What is known of all the uses that were asked for */
-struct findings {
-	const struct stored_use *unfit;
-	enum use unfit_use;
-	const struct setting *against;	/* a setting that the share has not */
-	const struct setting *instead;	/* it has another in its place */
-	bool one_node;			/* a cluster was asked for */
-	bool not_known;			/* a check could tell more */
-	const char *unknown_reason;	/* that was stored, or NULL */
-};
-
-static bool is_fresh(const struct stored_use *use,
-		     const struct gate_question *question, time_t now)
-{
-	unsigned max_age_s = question->max_age_s;
-
-	if (use->light && use->hung && max_age_s > HUNG_FRESH_S) {
-		max_age_s = HUNG_FRESH_S;
-	}
-	return stored_use_fresh(use, now, max_age_s);
-}
-
-static bool is_of_smbconf(const struct setting *setting, unsigned uses)
-{
-	return strcmp(setting->file, "smb.conf") == 0 &&
-	       (setting->uses & uses) != 0;
-}
-
-/*
- * Is all that mends the use set for the share? UNKNOWN: *instead of a setting
- * it has another.
- */
-static enum fitness is_mended(const struct stored_record *record, enum use use,
-			      const struct gate_question *question,
-			      const struct setting **instead)
-{
-	enum fitness mended = UNFIT;
-	size_t i;
-
-	if (record->uses[use].mended_by[0] == NULL) {
-		return UNFIT;
-	}
-	for (i = 0; i < record->num_settings; i++) {
-		const struct setting *s = &record->settings[i];
-		enum fitness has;
-
-		if (!s->needed || !is_of_smbconf(s, USE_BIT(use))) {
-			continue;
-		}
-		has = question->has(s->parameter, s->value,
-				    question->private_data);
-		if (has == UNFIT) {
-			return UNFIT;
-		}
-		if (has == UNKNOWN) {
-			*instead = s;
-		}
-		mended = mended == UNKNOWN ? UNKNOWN : has;
-	}
-	return mended;
-}
-
-/*
- * A share may ask for more than the uses say: leases and flock. Where these
- * do not work the record says what must not be set.
- */
-static const struct setting *find_against(
-	const struct stored_record *record,
-	const struct gate_question *question)
-{
-	static const char *const asking[] = {
-		"kernel oplocks", "kernel share modes",
-	};
-	size_t i, j;
-
-	for (i = 0; i < record->num_settings; i++) {
-		const struct setting *s = &record->settings[i];
-
-		if (!is_of_smbconf(s, question->uses)) {
-			continue;
-		}
-		for (j = 0; j < sizeof(asking) / sizeof(asking[0]); j++) {
-			bool against = strcmp(s->parameter, asking[j]) == 0 &&
-				question->has(s->parameter, s->value,
-					      question->private_data) == UNFIT;
-
-			if (against) {
-				return s;
-			}
-		}
-	}
-	return NULL;
-}
-
-static void find_use(const struct stored_record *record, enum use use,
-		     const struct gate_question *question, time_t now,
-		     struct findings *found)
-{
-	const struct stored_use *stored = &record->uses[use];
-	enum fitness fitness = stored->fitness;
-	bool fresh;
-
-	fresh = is_fresh(stored, question, now);
-	if (!fresh) {
-		found->not_known = true;
-		return;
-	}
-	if (fitness == UNKNOWN) {
-		found->not_known = true;
-		found->unknown_reason = stored->reason;
-		return;
-	}
-	if (fitness == UNFIT) {
-		fitness = is_mended(record, use, question, &found->instead);
-	}
-	if (fitness == UNFIT && found->unfit == NULL) {
-		found->unfit = stored;
-		found->unfit_use = use;
-	}
-	if (question->scope == SCOPE_CLUSTER &&
-	    stored->scope == SCOPE_LOCAL) {
-		found->one_node = true;
-	}
-}
-
-static void find_all(const struct stored_record *record,
-		     const struct gate_question *question,
-		     struct findings *found)
-{
-	time_t now = time(NULL);
-	unsigned i;
-
-	for (i = 0; i < USE_COUNT; i++) {
-		if ((question->uses & USE_BIT(i)) != 0) {
-			find_use(record, i, question, now, found);
-		}
-	}
-	if (found->unfit == NULL) {
-		found->against = find_against(record, question);
-	}
-}
-
-static bool is_decided(const struct findings *found)
-{
-	return found->unfit != NULL || found->against != NULL ||
-	       !found->not_known;
-}
-
-/* What of smb.conf or of the mount would have to be otherwise; "": nothing */
-static char *settings_line(TALLOC_CTX *mem_ctx,
-			   const struct stored_record *record, unsigned uses)
-{
-	char *line = talloc_strdup(mem_ctx, "");
-	size_t i;
-
-	for (i = 0; i < record->num_settings && line != NULL; i++) {
-		const struct setting *s = &record->settings[i];
-		const char *before = line[0] != '\0' ? ", " : "";
-
-		if (!s->needed || (s->uses & uses) == 0) {
-			continue;
-		}
-		if (strcmp(s->file, "mount options") == 0) {
-			line = talloc_asprintf_append(
-				line, "%smount '%s' with '%s' instead of '%s'",
-				before, s->section, s->value, s->parameter);
-		} else {
-			line = talloc_asprintf_append(
-				line, "%s%s: `%s = %s`", before, s->file,
-				s->parameter, s->value);
-		}
-	}
-	return line;
-}
-
-static void say_unfit(TALLOC_CTX *mem_ctx, const struct stored_record *record,
-		      const struct gate_question *question,
-		      const struct findings *found,
-		      struct gate_answer *answer)
-{
-	const struct stored_use *unfit = found->unfit;
-	char *settings = settings_line(mem_ctx, record,
-				       USE_BIT(found->unfit_use));
-
-	answer->fitness = UNFIT;
-	answer->reason = talloc_asprintf(
-		mem_ctx, "unfit for %s%s: %s", use_name(found->unfit_use),
-		unfit->scope == SCOPE_CLUSTER ? " across nodes" : "",
-		unfit->reason != NULL ? unfit->reason : "no reason recorded");
-	answer->remedy = talloc_asprintf(
-		mem_ctx, "%s%s'pingpong explain %s' says more; afterwards "
-		"'pingpong check' or 'pingpong forget %s'",
-		settings != NULL ? settings : "",
-		settings != NULL && settings[0] != '\0' ? "; " : "",
-		unfit->because[0] != NULL ? unfit->because[0] : "CHECK",
-		question->path);
-}
-
-static void say_against(TALLOC_CTX *mem_ctx, const struct setting *setting,
-			struct gate_answer *answer)
-{
-	answer->fitness = UNFIT;
-	answer->reason = talloc_asprintf(
-		mem_ctx, "unfit for a share that has not `%s = %s`: %s",
-		setting->parameter, setting->value, setting->because);
-	answer->remedy = talloc_asprintf(mem_ctx, "%s: `%s = %s`",
-					 setting->file, setting->parameter,
-					 setting->value);
-}
-
-static void say_unknown(TALLOC_CTX *mem_ctx,
-			const struct gate_question *question,
-			const char *reason, struct gate_answer *answer)
-{
-	answer->fitness = UNKNOWN;
-	answer->reason = reason;
-	if (question->scope == SCOPE_CLUSTER) {
-		answer->remedy = talloc_asprintf(
-			mem_ctx, "'pingpong check %s HOST:%s ...' with "
-			"another node as HOST", question->path,
-			question->path);
-	} else {
-		answer->remedy = talloc_asprintf(
-			mem_ctx, "'pingpong check --local %s' says more",
-			question->path);
-	}
-}
-
-static void say(TALLOC_CTX *mem_ctx, const struct stored_record *record,
-		const struct gate_question *question,
-		const struct findings *found, struct gate_answer *answer)
-{
-	if (found->unfit != NULL) {
-		say_unfit(mem_ctx, record, question, found, answer);
-	} else if (found->against != NULL) {
-		say_against(mem_ctx, found->against, answer);
-	} else if (found->not_known) {
-		say_unknown(mem_ctx, question,
-			    found->unknown_reason != NULL ?
-				    talloc_strdup(mem_ctx,
-						  found->unknown_reason) :
-				    "not checked, or too long ago",
-			    answer);
-	} else if (found->instead != NULL) {
-		say_unknown(mem_ctx, question, talloc_asprintf(
-			mem_ctx, "`%s = %s` is what was found to mend it; "
-			"what the share has instead was not tested",
-			found->instead->parameter, found->instead->value),
-			answer);
-	} else if (found->one_node) {
-		say_unknown(mem_ctx, question, "only one node tested",
-			    answer);
-	} else {
-		answer->fitness = FIT;
-	}
-}
+/* ---- the question -------------------------------------------------------- */
 
 /* What the store says. True when a check would tell no more. */
 static bool ask_store(TALLOC_CTX *mem_ctx, const struct gate_places *places,
-		      const struct gate_question *question,
-		      struct gate_answer *answer)
+		      const struct share *share, struct share_answer *answer)
 {
 	struct stored_record *record = NULL;
-	struct findings found = {};
 	int ret;
 
-	ret = look_up(places, question->path, &record);
+	ret = look_up(places, share->path, &record);
 	if (ret != 0) {
-		say_unknown(mem_ctx, question,
-			    ret == ENOENT ? "never checked" :
-			    ret == ESTALE ? "its mount is another one now" :
-			    talloc_asprintf(mem_ctx, "the verdict in '%s' "
-					    "cannot be used: %s",
-					    places->statedir, strerror(ret)),
-			    answer);
+		share_unknown(mem_ctx, share,
+			      ret == ENOENT ? "never checked" :
+			      ret == ESTALE ? "its mount is another one now" :
+			      talloc_asprintf(mem_ctx, "the verdict in '%s' "
+					      "cannot be used: %s",
+					      places->statedir, strerror(ret)),
+			      answer);
 		return false;
 	}
-	find_all(record, question, &found);
-	say(mem_ctx, record, question, &found, answer);
-	return is_decided(&found);
+	return share_judge(mem_ctx, share, record, time(NULL), answer);
 }
 
 /* Why a check came to no verdict */
 static const char *why_unknown(TALLOC_CTX *mem_ctx,
 			       const struct gate_places *places,
-			       const struct gate_question *question, int err,
-			       const char *line)
+			       unsigned timeout_ms, int err, const char *line)
 {
 	static const char unknown[] = "unknown: ";
 
 	if (err == ETIMEDOUT) {
 		return talloc_asprintf(mem_ctx, "no result of a check within "
-				       "%u s", question->timeout_ms / 1000);
+				       "%u s", timeout_ms / 1000);
 	}
 	if (err != 0 || line[0] == '\0') {
 		return talloc_asprintf(
@@ -637,19 +372,19 @@ static const char *why_unknown(TALLOC_CTX *mem_ctx,
 }
 
 void gate_ask(TALLOC_CTX *mem_ctx, const struct gate_places *places,
-	      const struct gate_question *question,
-	      struct gate_answer *answer)
+	      const struct share *share, unsigned timeout_ms,
+	      struct share_answer *answer)
 {
 	char line[MAX_LINE] = "";
 	bool decided;
 	int ret;
 
-	*answer = (struct gate_answer){.fitness = UNKNOWN};
-	decided = ask_store(mem_ctx, places, question, answer);
+	*answer = (struct share_answer){.fitness = UNKNOWN};
+	decided = ask_store(mem_ctx, places, share, answer);
 	if (decided) {
 		return;
 	}
-	ret = have_checked(places, question, line);
+	ret = have_checked(places, share, timeout_ms, line);
 	if (strncmp(line, "hung: ", 6) == 0) {
 		answer->fitness = UNFIT;
 		answer->reason = talloc_strdup(mem_ctx, line);
@@ -657,11 +392,12 @@ void gate_ask(TALLOC_CTX *mem_ctx, const struct gate_places *places,
 		return;
 	}
 	/* where not all could be tested, what was may be unfit */
-	decided = ask_store(mem_ctx, places, question, answer);
+	decided = ask_store(mem_ctx, places, share, answer);
 	if (!decided && strcmp(line, "recorded") != 0) {
-		say_unknown(mem_ctx, question,
-			    why_unknown(mem_ctx, places, question, ret, line),
-			    answer);
+		share_unknown(mem_ctx, share,
+			      why_unknown(mem_ctx, places, timeout_ms, ret,
+					  line),
+			      answer);
 	}
 }
 

@@ -5,8 +5,8 @@
  * What the verdict store says of the path decides. Where it says nothing that
  * is fresh, "pingpong preflight" is started (a program of its own, so that
  * nothing is forked off smbd's state), which has a worker check the path, and
- * what it says and has recorded decides. Nothing here makes a system call on
- * the path.
+ * what it says and has recorded decides (core/verdict/share.h says how). Nothing
+ * here makes a system call on the path.
  *
  * A record is kept in this process until the files that it came from or the
  * mounts change: two stat(2) of files of the store and one poll(2) a question.
@@ -17,7 +17,7 @@
 #ifndef PINGPONG_VFS_GATE_H
 #define PINGPONG_VFS_GATE_H
 
-#include "core/verdict/store.h"
+#include "core/verdict/share.h"
 
 /* Where all is that is asked; a test has its own */
 struct gate_places {
@@ -27,35 +27,15 @@ struct gate_places {
 	const char *command;		/* "/usr/bin/pingpong" */
 };
 
-struct gate_question {
-	const char *path;		/* as configured */
-	unsigned uses;			/* bits of those that must be fit */
-	enum scope scope;		/* cluster: one node is not enough */
-	unsigned max_age_s;
-	unsigned timeout_ms;		/* to wait for a check */
-	/*
-	 * Has the share this setting of smb.conf, which the verdict names as
-	 * mending a use? FIT: yes; UNFIT: no; UNKNOWN: another one in its
-	 * place that may do as well.
-	 */
-	enum fitness (*has)(const char *parameter, const char *value,
-			    void *private_data);
-	void *private_data;
-};
-
-struct gate_answer {
-	enum fitness fitness;
-	const char *reason;		/* one line each; NULL where there is */
-	const char *remedy;		/* nothing to say */
-};
-
 /*
- * Ask. *answer is filled in any case, its strings are children of mem_ctx (or
- * static). UNKNOWN: there is no verdict, with the reason.
+ * Ask whether the share, which is to need something (share_uses()), can be let
+ * in. timeout_ms: to wait for a check. *answer is filled in any case, its
+ * strings are children of mem_ctx, static, or there until the next call.
+ * UNKNOWN: there is no verdict, with the reason.
  */
 void gate_ask(TALLOC_CTX *mem_ctx, const struct gate_places *places,
-	      const struct gate_question *question,
-	      struct gate_answer *answer);
+	      const struct share *share, unsigned timeout_ms,
+	      struct share_answer *answer);
 
 /*
  * May something be said of a share now? True at most once in interval_s

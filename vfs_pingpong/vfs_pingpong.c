@@ -39,9 +39,6 @@ static const struct enum_list modes[] = {
 static const struct enum_list on_unknowns[] = {
 	{ALLOW, "allow"}, {REFUSE, "refuse"}, {-1, NULL},
 };
-static const struct enum_list scopes[] = {
-	{SCOPE_LOCAL, "local"}, {SCOPE_CLUSTER, "cluster"}, {-1, NULL},
-};
 
 /* ---- parameters ---------------------------------------------------------- */
 
@@ -55,160 +52,68 @@ static int parameter(int snum, const char *name, const struct enum_list *list,
 	return value != -1 ? value : otherwise;
 }
 
-/*
- * The uses that must be fit: those of "for" without what the share does
- * without. False: *wrong is no use.
- */
-static bool wanted_uses(const struct connection_struct *conn, unsigned *uses,
-			const char **wrong)
-{
-	static const char *otherwise[] = {
-		"share", "posix-locking", "file-id", NULL,
-	};
-	const char **names = lp_parm_string_list(SNUM(conn), MODULE, "for",
-						 otherwise);
-	enum use use;
-	size_t i;
+/* ---- the share ----------------------------------------------------------- */
 
-	*uses = 0;
-	for (i = 0; names != NULL && names[i] != NULL; i++) {
-		bool ok = use_parse(names[i], &use);
-
-		if (!ok) {
-			*wrong = names[i];
-			return false;
-		}
-		*uses |= USE_BIT(use);
-	}
-	if (!lp_posix_locking(conn->params)) {
-		*uses &= ~USE_BIT(USE_POSIX_LOCKING);
-	}
-	return true;
-}
-
-/* ---- the other modules of the share -------------------------------------- */
-
-/* Of "/path/NAME.so:parameter" the name */
-static bool is_module(const char *object, const char *name)
-{
-	const char *slash = strrchr(object, '/');
-	size_t n;
-
-	if (slash != NULL) {
-		object = slash + 1;
-	}
-	n = strcspn(object, slash != NULL ? ".:" : ":");
-	return strlen(name) == n && strncmp(object, name, n) == 0;
-}
-
-static bool has_module(int snum, const char *name)
-{
-	const char **objects = lp_vfs_objects(snum);
-	size_t i;
-
-	for (i = 0; objects != NULL && objects[i] != NULL; i++) {
-		bool found = is_module(objects[i], name);
-
-		if (found) {
-			return true;
-		}
-	}
-	return false;
-}
-
-/* Modules below which a share's path is no path of this host */
+/* Settings with a type, and without those that smbd reads for itself */
 static const struct {
-	const char *name;
-	bool no_locks;		/* lock calls succeed and do nothing */
-} elsewhere[] = {
-	{"ceph", true},
-	{"ceph_new", true},
-	{"glusterfs", false},
+	const char *type;
+	const char *option;
+} parametric[] = {
+	{"fileid", "algorithm"},
+	{"fileid", "mapping"},
+	{"fileid", "fstype deny"},
+	{"fileid", "fstype allow"},
+	{"fileid", "mntdir deny"},
+	{"fileid", "mntdir allow"},
+	{MODULE, "for"},
+	{MODULE, "scope"},
+	{MODULE, "max age"},
 };
 
-static bool is_elsewhere(TALLOC_CTX *mem_ctx, int snum, unsigned uses,
-			 struct gate_answer *answer)
+/*
+ * Returns 0, ENOMEM, or EINVAL: *wrong, a child of mem_ctx, is a setting that
+ * cannot be understood, as it stands in smb.conf.
+ */
+static int read_settings(TALLOC_CTX *mem_ctx, int snum, struct share *share,
+			 const char **wrong)
 {
 	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(elsewhere); i++) {
-		const char *name = elsewhere[i].name;
-		bool found = has_module(snum, name);
+	share->objects = lp_vfs_objects(snum);
+	share->process_locks = lp_smbd_force_process_locks(snum);
+	share->kernel_oplocks = lp_kernel_oplocks(snum);
+	share->kernel_share_modes = lp_kernel_share_modes(snum);
+	if (lp_clustering()) {
+		share->scope = SCOPE_CLUSTER;
+	}
+	for (i = 0; i < ARRAY_SIZE(parametric); i++) {
+		const char *type = parametric[i].type;
+		const char *option = parametric[i].option;
+		const char *value = lp_parm_const_string(snum, type, option,
+							 NULL);
+		char name[32];
+		int ret;
 
-		if (!found) {
+		if (value == NULL) {
 			continue;
 		}
-		if (elsewhere[i].no_locks &&
-		    (uses & USE_BIT(USE_POSIX_LOCKING)) != 0) {
-			answer->fitness = UNFIT;
-			answer->reason = talloc_asprintf(
-				mem_ctx, "unfit for posix-locking: vfs_%s "
-				"grants every lock and takes none", name);
-			answer->remedy = "smb.conf: `posix locking = no` if "
-				"nobody but Samba opens the files";
-			return true;
+		snprintf(name, sizeof(name), "%s:%s", type, option);
+		ret = share_set(mem_ctx, share, name, value);
+		if (ret == EINVAL) {
+			*wrong = talloc_asprintf(mem_ctx, "%s = %s", name,
+						 value);
 		}
-		answer->fitness = UNKNOWN;
-		answer->reason = talloc_asprintf(
-			mem_ctx, "below vfs_%s it is no path of this host, "
-			"and cannot be checked", name);
-		answer->remedy = "mount the file system and check the mount";
-		return true;
+		if (ret != 0) {
+			return ret;
+		}
 	}
-	return false;
-}
-
-/* ---- settings that a verdict names --------------------------------------- */
-
-/*
- * fileid's algorithms that give each node its own numbers for some files do
- * so because the administrator wants it.
- */
-static enum fitness has_algorithm(int snum, const char *value)
-{
-	const char *algorithm = NULL;
-
-	algorithm = lp_parm_const_string(snum, "fileid", "mapping", "fsname");
-	algorithm = lp_parm_const_string(snum, "fileid", "algorithm",
-					 algorithm);
-	if (strcmp(algorithm, value) == 0 ||
-	    strcmp(algorithm, "hostname") == 0) {
-		return FIT;
-	}
-	if (strcmp(value, "fsname") == 0 &&
-	    strncmp(algorithm, "fsname_", 7) == 0) {
-		return FIT;
-	}
-	return UNKNOWN;
-}
-
-static enum fitness has_setting(const char *parameter, const char *value,
-				void *private_data)
-{
-	int snum = *(const int *)private_data;
-	bool has;
-
-	if (strcmp(parameter, "fileid:algorithm") == 0) {
-		return has_algorithm(snum, value);
-	}
-	if (strcmp(parameter, "vfs objects") == 0) {
-		has = has_module(snum, value);
-	} else if (strcmp(parameter, "smbd force process locks") == 0) {
-		has = lp_smbd_force_process_locks(snum);
-	} else if (strcmp(parameter, "kernel oplocks") == 0) {
-		has = !lp_kernel_oplocks(snum);
-	} else if (strcmp(parameter, "kernel share modes") == 0) {
-		has = !lp_kernel_share_modes(snum);
-	} else {
-		has = false;
-	}
-	return has ? FIT : UNFIT;
+	return 0;
 }
 
 /* ---- tree connect -------------------------------------------------------- */
 
 static void ask(TALLOC_CTX *mem_ctx, struct connection_struct *conn,
-		struct gate_answer *answer)
+		struct share_answer *answer)
 {
 	static const struct gate_places places = {
 		.statedir = STATEDIR,
@@ -216,44 +121,38 @@ static void ask(TALLOC_CTX *mem_ctx, struct connection_struct *conn,
 		.mountinfo = MOUNTINFO,
 		.command = COMMAND,
 	};
-	int snum = SNUM(conn);
-	int timeout_s = lp_parm_int(snum, MODULE, "timeout", 5);
-	struct gate_question question = {
-		.path = conn->connectpath,
-		.scope = parameter(snum, "scope", scopes,
-				   lp_clustering() ? SCOPE_CLUSTER
-						   : SCOPE_LOCAL),
-		.max_age_s = MAX(lp_parm_int(snum, MODULE, "max age", 86400),
-				 0),
-		.timeout_ms = MIN(MAX(timeout_s, 1), MAX_TIMEOUT_S) * 1000,
-		.has = has_setting,
-		.private_data = &snum,
-	};
+	int timeout_s = lp_parm_int(SNUM(conn), MODULE, "timeout", 5);
+	struct share share;
 	const char *wrong = NULL;
-	bool ok;
+	bool elsewhere;
+	int ret;
 
-	ok = wanted_uses(conn, &question.uses, &wrong);
-	if (!ok) {
+	share_init(&share, conn->connectpath);
+	share.posix_locking = lp_posix_locking(conn->params);
+	ret = read_settings(mem_ctx, SNUM(conn), &share, &wrong);
+	if (ret != 0) {
 		answer->fitness = UNKNOWN;
-		answer->reason = talloc_asprintf(
-			mem_ctx, "there is no use '%s'", wrong);
-		answer->remedy = "smb.conf: `" MODULE ":for`";
+		answer->reason = ret == ENOMEM ? "no memory" :
+			talloc_asprintf(mem_ctx, "`%s` cannot be understood",
+					wrong);
+		answer->remedy = "see vfs_pingpong(8)";
 		return;
 	}
-	if (question.uses == 0) {
+	if (share_uses(&share) == 0) {
 		answer->fitness = FIT;
 		return;
 	}
-	ok = is_elsewhere(mem_ctx, snum, question.uses, answer);
-	if (!ok) {
-		gate_ask(mem_ctx, &places, &question, answer);
+	elsewhere = share_elsewhere(mem_ctx, &share, answer);
+	if (!elsewhere) {
+		timeout_s = MIN(MAX(timeout_s, 1), MAX_TIMEOUT_S);
+		gate_ask(mem_ctx, &places, &share, timeout_s * 1000, answer);
 	}
 }
 
 /* One line, at most once a minute for a share */
 static void pingpong_log(const struct connection_struct *conn,
 			 const char *service,
-			 const struct gate_answer *answer, bool refused)
+			 const struct share_answer *answer, bool refused)
 {
 	bool may = gate_may_say(RUNDIR, service, SAY_INTERVAL_S);
 
@@ -274,7 +173,7 @@ static bool is_refused(struct connection_struct *conn, const char *service,
 		       enum mode mode)
 {
 	TALLOC_CTX *frame = talloc_stackframe();
-	struct gate_answer answer = {};
+	struct share_answer answer = {};
 	enum on_unknown on_unknown = ALLOW;
 	bool refused = false;
 

@@ -335,3 +335,60 @@ int mount_by_path(TALLOC_CTX *mem_ctx, const char *mountinfo, const char *path,
 	talloc_free(state);
 	return ret;
 }
+
+struct mounts_alike {
+	const struct mount_line *mount;
+	struct mount_line **mounts;	/* a talloc array, ends with NULL */
+};
+
+static int mounts_like_line(const char *line, void *private_data)
+{
+	struct mounts_alike *state = private_data;
+	size_t num = talloc_array_length(state->mounts);
+	struct mount_line **mounts = NULL;
+	struct mount_line *other = NULL;
+	bool alike;
+	int ret;
+
+	ret = mount_line_parse(state->mounts, line, &other);
+	if (ret != 0) {
+		return ret;
+	}
+	alike = (other->major == state->mount->major &&
+		 other->minor == state->mount->minor) ||
+		strcmp(other->point, state->mount->point) == 0;
+	if (!alike) {
+		talloc_free(other);
+		return 0;
+	}
+	mounts = talloc_realloc(NULL, state->mounts, struct mount_line *,
+				num + 1);
+	if (mounts == NULL) {
+		return ENOMEM;
+	}
+	mounts[num - 1] = other;
+	mounts[num] = NULL;
+	state->mounts = mounts;
+	return 0;
+}
+
+int mounts_like(TALLOC_CTX *mem_ctx, const char *mountinfo,
+		const struct mount_line *mount, struct mount_line ***out)
+{
+	struct mounts_alike state = {
+		.mount = mount,
+		.mounts = talloc_zero_array(NULL, struct mount_line *, 1),
+	};
+	int ret;
+
+	if (state.mounts == NULL) {
+		return ENOMEM;
+	}
+	ret = each_line(mountinfo, mounts_like_line, &state);
+	if (ret != 0) {
+		talloc_free(state.mounts);
+		return ret;
+	}
+	*out = talloc_steal(mem_ctx, state.mounts);
+	return 0;
+}

@@ -54,4 +54,14 @@ int mount_by_id(TALLOC_CTX *mem_ctx, const char *mountinfo, uint64_t id,
 int mount_by_path(TALLOC_CTX *mem_ctx, const char *mountinfo, const char *path,
 		  struct mount_line **out);
 
+/*
+ * The mounts that stat(2) of their mount points does not tell from this one:
+ * those of its device, and those at its mount point, in the order of the file.
+ * *out, a child of mem_ctx, ends with NULL.
+ *
+ * Returns 0, ENOMEM, or the errno of the read.
+ */
+int mounts_like(TALLOC_CTX *mem_ctx, const char *mountinfo,
+		const struct mount_line *mount, struct mount_line ***out);
+
 #endif

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "core/config.h"
-#include "core/member/mounts.h"
 #include "core/verdict/store.h"
 
 /*
@@ -1023,14 +1022,18 @@ static int path_lookup(TALLOC_CTX *mem_ctx, const struct store *store,
 	}
 	if (ret == 0 && (strcmp(record->fstype, mount->fstype) != 0 ||
 			 strcmp(record->source, mount->source) != 0)) {
-		talloc_free(record);
 		ret = ENOENT;
 	}
-	talloc_free(mount);
 	if (ret == 0) {
-		*out = record;
+		ret = mounts_like(record, mountinfo, mount, &record->mounts);
 	}
-	return ret;
+	talloc_free(mount);
+	if (ret != 0) {
+		talloc_free(record);
+		return ret;
+	}
+	*out = record;
+	return 0;
 }
 
 /* ---- calls */

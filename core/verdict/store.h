@@ -29,6 +29,7 @@
 
 #include <time.h>
 
+#include "core/member/mounts.h"
 #include "core/verdict/verdict.h"
 
 /* seconds */
@@ -56,6 +57,9 @@ struct stored_record {
 	struct stored_use uses[USE_COUNT];
 	struct setting *settings;
 	size_t num_settings;
+	/* of a record that was looked up: the path's mount among those like
+	 * it (mounts_like()) */
+	struct mount_line **mounts;
 };
 
 /* Present and younger than max_age_s. What lies in the future is not fresh. */

@@ -46,7 +46,7 @@ accepted "without the module it is let in" without
 accepted "posix locking = no asks for no locks" noposix
 accepted "for = share asks for no locks" forshare
 refused "a use that there is none of" typo
-said "is named" "there is no use 'shares'"
+said "is named" "\`pingpong:for = shares\` cannot be understood"
 DO='exit' accepted "IPC$ passes" 'IPC$'
 expect_clean "$good"
 expect_clean "$bad"

@@ -268,6 +268,33 @@ static void test_by_path(void **state)
 	remove_file(name);
 }
 
+static void test_alike(void **state)
+{
+	struct mount_line *mount = NULL;
+	struct mount_line **alike = NULL;
+	char *name = NULL;
+	int ret;
+
+	(void)state;
+	name = write_file("1 0 8:1 / / rw - ext4 /dev/sda rw\n"
+			  "2 1 0:2 / /mnt/a rw - autofs systemd-1 rw\n"
+			  "3 1 0:3 /sub /mnt/b rw - nfs other:/x rw\n"
+			  "4 1 0:33 / /mnt/ab rw - nfs srv:/y rw\n"
+			  "5 2 0:3 / /mnt/a rw - nfs srv:/x rw\n");
+	ret = mount_by_id(NULL, name, 5, &mount);
+	assert_int_equal(ret, 0);
+	ret = mounts_like(mount, name, mount, &alike);
+	assert_int_equal(ret, 0);
+	assert_int_equal(alike[0]->id, 2);
+	assert_int_equal(alike[1]->id, 3);
+	assert_int_equal(alike[2]->id, 5);
+	assert_null(alike[3]);
+	remove_file(name);
+	ret = mounts_like(mount, "/nonexistent", mount, &alike);
+	assert_int_equal(ret, ENOENT);
+	talloc_free(mount);
+}
+
 /* ---- the kernel's own answer */
 
 static uint64_t kernels_mount_id(const char *path)
@@ -364,6 +391,7 @@ int main(void)
 		cmocka_unit_test(test_bad_lines),
 		cmocka_unit_test(test_by_id),
 		cmocka_unit_test(test_by_path),
+		cmocka_unit_test(test_alike),
 		cmocka_unit_test(test_kernel),
 		cmocka_unit_test(test_kernel_overmounts),
 	};
