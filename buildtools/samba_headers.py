@@ -45,8 +45,7 @@ class Generators:
         self.headers = headers
         self.rules = [
             (r'gen_ndr/(\w+)\.h$', self.idl),
-            (r'(ntstatus)_gen\.h$', self.error_table),
-            (r'(werror)_gen\.h$', self.error_table),
+            (r'(ntstatus_gen|werror_gen|hresult)\.h$', self.error_table),
             (r'param_(proto)\.h$', self.parameters),
             (r'param_(functions)\.h$', self.parameters),
             (r'param_(local)\.h$', self.parameters),
@@ -104,11 +103,12 @@ class Generators:
             return '%s/%s.h' % (output, name), directory + '/gen_ndr'
         sys.exit('samba_headers: no IDL file for %s.h' % name)
 
-    def error_table(self, kind, scratch):
+    def error_table(self, name, scratch):
+        kind = name.replace('_gen', '')
         script = 'source4/scripting/bin/gen_%s.py' % kind
         with open(os.path.join(self.source, script)) as file:
             wanted = re.search(r'len\(sys\.argv\) == (\d+)', file.read())
-        header = '%s/%s_gen.h' % (scratch, kind)
+        header = '%s/%s.h' % (scratch, name)
         # source files for C, Python ...: how many depends on the version
         others = ['%s/%d' % (scratch, n)
                   for n in range(int(wanted.group(1)) - 3)]

@@ -396,8 +396,11 @@ static void fill_open(struct inode *inode, struct handle *handle,
 		.open_flags = FOPEN_DIRECT_IO | OPEN_PARALLEL_DIRECT_WRITES,
 	};
 	if (inode->backing_id != 0) {
+		int32_t *backing_id = (int32_t *)(out + 1) - 1;
+
+		/* the last word: "padding" in headers before Linux 6.9 */
 		out->open_flags |= OPEN_PASSTHROUGH;
-		out->padding = inode->backing_id;
+		*backing_id = inode->backing_id;
 	}
 }
 
