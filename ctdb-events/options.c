@@ -51,6 +51,28 @@ static int read_mode(TALLOC_CTX *mem_ctx, struct options *options,
 	return 0;
 }
 
+static int read_on_mmap_fail(TALLOC_CTX *mem_ctx, struct options *options,
+			     const char **why)
+{
+	static const char *const names[] = {
+		[ON_MMAP_FAIL_AUTO] = "auto",
+		[ON_MMAP_FAIL_SET] = "set",
+		[ON_MMAP_FAIL_REPORT] = "report",
+	};
+	const char *value = value_of(PREFIX "ON_MMAP_FAIL");
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (value == NULL || strcmp(value, names[i]) == 0) {
+			options->on_mmap_fail = (enum on_mmap_fail)i;
+			return 0;
+		}
+	}
+	*why = talloc_asprintf(mem_ctx, PREFIX "ON_MMAP_FAIL='%s': expected "
+			       "auto, set or report", value);
+	return EINVAL;
+}
+
 static const char *text_or(TALLOC_CTX *mem_ctx, const char *name,
 			   const char *otherwise)
 {
@@ -92,6 +114,9 @@ int options_read(TALLOC_CTX *mem_ctx, struct options **options,
 	o->recheck_interval_s = 300;
 	o->max_age_s = 3600;
 	ret = read_mode(mem_ctx, o, why);
+	if (ret == 0) {
+		ret = read_on_mmap_fail(mem_ctx, o, why);
+	}
 	for (i = 0; ret == 0 && i < sizeof(numbers) / sizeof(numbers[0]);
 	     i++) {
 		ret = read_number(mem_ctx, numbers[i].name, numbers[i].low,

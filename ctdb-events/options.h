@@ -13,6 +13,13 @@
 
 #include "ctdb-events/ctdbconfig.h"
 
+/* ON_MMAP_FAIL */
+enum on_mmap_fail {
+	ON_MMAP_FAIL_AUTO,	/* set where TDBs lie on such a file system */
+	ON_MMAP_FAIL_SET,	/* set where any is not coherent across nodes */
+	ON_MMAP_FAIL_REPORT,	/* never set */
+};
+
 struct options {
 	bool enforce;			/* MODE; false: warn */
 	unsigned timeout_s;		/* TIMEOUT: the whole of init */
@@ -20,6 +27,7 @@ struct options {
 	unsigned recheck_interval_s, max_age_s;
 	uint16_t port;
 	const char *key;		/* file; NULL: none */
+	enum on_mmap_fail on_mmap_fail;
 	const char *logging;		/* CTDB_LOGGING; NULL: syslog */
 	struct ctdb_paths ctdb;
 };

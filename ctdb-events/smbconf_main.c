@@ -20,7 +20,8 @@
  *	--include-only	reset: not in the registry, and without reading it
  *	--dry-run	change nothing
  *
- * Exit status as in sysexits.h; 75: no answer within S seconds (10).
+ * Exit status as in sysexits.h; 75: no answer within S seconds (10). What it
+ * says of a failure is on standard error, and is {"error"} here.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -447,12 +448,14 @@ static int run_command(struct command *command, json_t **result)
 	}
 	if (ret != EX_OK) {
 		say("%s", why);
+		json_decref(*result);
+		*result = json_pack("{ss}", "error", why);
 	}
 	talloc_free(frame);
 	return ret;
 }
 
-static int print_result(json_t *result, FILE *out)
+static int print_result(const json_t *result, FILE *out)
 {
 	int ret;
 
@@ -506,8 +509,10 @@ int main(int argc, char **argv)
 		return EX_OSERR;
 	}
 	status = run_command(&command, &result);
-	if (status == EX_OK) {
-		status = print_result(result, out);
+	if (result != NULL) {
+		int ret = print_result(result, out);
+
+		status = status == EX_OK ? ret : status;
 	}
 	json_decref(result);
 	json_decref(command.change.set);
