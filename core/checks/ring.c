@@ -5,23 +5,16 @@
  * A ring is begun by all members together, each with its own start byte, and
  * then run in slices until enough turns were made. At the end of a slice each
  * member stops between two calls, or is interrupted while it waits, and still
- * holds its byte: "frozen". Three things are judged, none by the file
- * system's word:
- *
- * - the ledger (members of this host): a grant while another is inside;
- * - the order (all frozen members): on correct locks nobody passes anybody,
- *   so positions keep the order of the start bytes and the first is less
- *   than a round ahead of the last;
- * - the count: what was added up in the file is what was counted.
+ * holds its byte: "frozen". Then it tells what it did when, and all that
+ * together is a history, which core/checks/history.c judges: locks, the values
+ * of the counters, and the order of the members. In the end the counters must
+ * add up to all turns.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <stdatomic.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "core/checks/catalogue.h"
+#include "core/checks/history.h"
 #include "core/checks/lockstep.h"
 #include "core/checks/operation.h"
 #include "core/member/channel.h"
@@ -32,6 +25,15 @@
  * waiting calls are interrupted at its end */
 #define SLICE_MS 60
 #define SLICE_TURNS 4
+
+/* Steps that a member keeps of a slice; a ring on tmpfs makes as many in it */
+#define SLICE_STEPS 8192
+
+/* What two clocks may drift apart: one part in so many */
+#define CLOCK_DRIFT 10000
+
+/* Operations before the wrong one that the evidence tells */
+#define TRAIL_OPS 8
 
 /* After this long beyond a slice's end whoever is frozen lets go, so that a
  * waiter that no signal reaches gets its lock */
@@ -47,8 +49,11 @@ struct ringrun {
 	unsigned *members;	/* numbers in the run */
 	unsigned num;
 	unsigned io;		/* enum ring_io */
+	bool judged;		/* members tell their steps */
 	uint64_t enough;	/* turns of all together */
-	unsigned max_ms;	/* but not longer than this */
+	unsigned max_ms;	/* but not longer than this, */
+	uint64_t least;		/* unless it were less than this: */
+	unsigned most_ms;	/* then at most so long */
 
 	/* what came of it: outcome, why, evidence ... as of a script */
 	struct script *out;
@@ -57,7 +62,9 @@ struct ringrun {
 	uint64_t ns;		/* of all slices */
 	uint64_t first_turns;	/* of the first slice, not yet steady */
 	uint64_t first_ns;
-	uint64_t judged, wrong;	/* increments */
+	struct history *history;	/* of the slice, and what counts
+					 * of those before */
+	struct history_verdict verdict;	/* of all slices */
 	uint64_t lost;		/* updates missing in the sum */
 };
 
@@ -68,6 +75,7 @@ enum ring_phase {
 	PHASE_BEGIN,
 	PHASE_SLICE,
 	PHASE_RELEASE,		/* frozen members let go for a silent one */
+	PHASE_LOG,		/* each tells its steps, in parts */
 	PHASE_END,
 	PHASE_MAP,
 	PHASE_SUM,
@@ -75,15 +83,24 @@ enum ring_phase {
 	PHASE_DONE,
 };
 
+/* How a member's clock is late against ours: by offset, give or take error */
+struct ring_clock {
+	uint64_t offset;	/* modulo 2^64 */
+	uint64_t error;
+	uint64_t since_ns;	/* when that was found; 0: never */
+};
+
 struct ringrun_state {
 	struct tevent_context *ev;
 	struct ringrun *rr;
 	enum ring_phase phase;
 	char file[PROBE_NAME_MAX];
-	int ledger_fd;
+	bool one_clock;		/* members of one host */
+	struct ring_clock *clocks;
 	unsigned pending;
 	bool *answered;		/* the slice's answer is there */
 	bool *sent;		/* asked in this phase */
+	bool *more;		/* has steps to tell */
 	uint64_t slice_begin_ns;
 	unsigned slices;
 	unsigned slice_ms;
@@ -95,6 +112,7 @@ struct ringrun_state {
 struct ring_link {
 	struct tevent_req *req;
 	unsigned i;
+	uint64_t sent_ns;
 };
 
 static void ring_phase_begin(struct tevent_req *req, enum ring_phase phase);
@@ -119,36 +137,30 @@ static unsigned ring_nlocks(const struct ringrun *rr)
 	return rr->num + 1;
 }
 
-static int ringrun_state_destructor(struct ringrun_state *state)
+/* The counters of a new file are zeroes */
+static void history_begin(struct ringrun *rr)
 {
-	if (state->ledger_fd != -1) {
-		close(state->ledger_fd);
+	struct history_op zero = { .what = HISTORY_WRITE };
+
+	for (; zero.start < ring_nlocks(rr); zero.start++) {
+		history_add(rr->history, &zero);
 	}
-	return 0;
 }
 
-/* Shared memory of the members of this host: not on any disk's file system */
-static int ledger_create(unsigned nlocks)
+static bool on_one_host(const struct ringrun *rr)
 {
-	size_t size = sizeof(struct ring_ledger) + nlocks * sizeof(uint32_t);
-	struct ring_ledger *ledger = NULL;
-	int fd, ret;
+	const struct member_info *first = member_info(
+		run_member(rr->run, rr->members[0]));
+	unsigned i;
+	int differ = 0;
 
-	fd = memfd_create("pingpong-ledger", MFD_CLOEXEC);
-	if (fd == -1) {
-		return -1;
+	for (i = 1; i < rr->num && differ == 0; i++) {
+		const struct member_info *mi = member_info(
+			run_member(rr->run, rr->members[i]));
+
+		differ = strcmp(mi->boot_id, first->boot_id);
 	}
-	ret = ftruncate(fd, (off_t)size);
-	ledger = ret == 0 ? mmap(NULL, size, PROT_READ | PROT_WRITE,
-				 MAP_SHARED, fd, 0)
-			  : MAP_FAILED;
-	if (ledger == MAP_FAILED) {
-		close(fd);
-		return -1;
-	}
-	ledger->nlocks = nlocks;
-	munmap(ledger, size);
-	return fd;
+	return differ == 0;
 }
 
 static struct tevent_req *ringrun_send(TALLOC_CTX *mem_ctx,
@@ -164,17 +176,21 @@ static struct tevent_req *ringrun_send(TALLOC_CTX *mem_ctx,
 	}
 	state->ev = ev;
 	state->rr = rr;
-	state->ledger_fd = ledger_create(ring_nlocks(rr));
-	talloc_set_destructor(state, ringrun_state_destructor);
+	state->one_clock = on_one_host(rr);
+	state->clocks = talloc_zero_array(state, struct ring_clock, rr->num);
+	rr->history = talloc_zero(rr, struct history);
 	rr->out = talloc_zero(rr, struct script);
 	rr->last = talloc_zero_array(rr, struct probe_answer, rr->num);
 	state->answered = talloc_zero_array(state, bool, rr->num);
 	state->sent = talloc_zero_array(state, bool, rr->num);
+	state->more = talloc_zero_array(state, bool, rr->num);
 	if (rr->out == NULL || rr->last == NULL || state->answered == NULL ||
-	    state->sent == NULL) {
+	    state->sent == NULL || state->more == NULL || state->clocks == NULL ||
+	    rr->history == NULL) {
 		tevent_req_oom(req);
 		return tevent_req_post(req, ev);
 	}
+	history_begin(rr);
 	rr->out->run = rr->run;
 	rr->out->outcome = OUTCOME_PASS;
 	run_file_name(rr->run, state->file);
@@ -209,10 +225,12 @@ static void ring_request(const struct ringrun_state *state, unsigned i,
 		request->nlocks = nlocks;
 		request->start = i;
 		request->io = rr->io;
-		request->members = rr->num;
-		request->member = i;
+		request->count = rr->judged ? SLICE_STEPS : 0;
 		request->window_ms = phase == PHASE_SLICE ? state->slice_ms
 							   : 0;
+		break;
+	case PHASE_LOG:
+		request->op = PROBE_RING_LOG;
 		break;
 	case PHASE_RELEASE:
 	case PHASE_END:
@@ -248,14 +266,12 @@ static void ring_ask(struct tevent_req *req, unsigned i)
 	ring_request(state, i, state->phase, &request);
 	link = talloc(state, struct ring_link);
 	subreq = run_call_send(state, state->ev, rr->run, rr->members[i],
-			       &request,
-			       state->phase == PHASE_BEGIN ? state->ledger_fd
-							   : -1,
+			       &request, -1,
 			       run_op_ms(rr->run) + state->slice_ms);
 	if (tevent_req_nomem(link, req) || tevent_req_nomem(subreq, req)) {
 		return;
 	}
-	*link = (struct ring_link){ req, i };
+	*link = (struct ring_link){ req, i, ring_now() };
 	state->sent[i] = true;
 	state->pending++;
 	tevent_req_set_callback(subreq, ring_answered, link);
@@ -271,6 +287,8 @@ static bool ring_phase_is_for(const struct ringrun_state *state, unsigned i)
 		return i > 0;
 	case PHASE_RELEASE:
 		return state->answered[i];
+	case PHASE_LOG:
+		return state->more[i];
 	default:
 		return true;
 	}
@@ -457,45 +475,218 @@ static void ring_silent(struct ringrun *rr, unsigned i,
 
 /* ---- judging a slice --------------------------------------------------------- */
 
-static void judge_ledger(struct ringrun *rr, unsigned i)
+/* Steps by a member's clock as the history's: what is not certain is taken
+ * for the other */
+static void to_our_clock(struct ringrun_state *state, unsigned i, size_t from)
 {
-	const struct probe_answer *a = &rr->last[i];
-	const char *other = NULL;
+	struct history *h = state->rr->history;
+	const struct ring_clock *clock = &state->clocks[i];
+	uint64_t error = clock->error + (ring_now() - clock->since_ns) /
+			 CLOCK_DRIFT;
+	size_t k;
 
-	if (a->violations == 0 || a->violation_seen == 0 ||
-	    a->violation_seen > rr->num) {
-		return;
+	for (k = from; k < h->num && !state->one_clock; k++) {
+		struct history_op *op = &h->ops[k];
+
+		op->invoked_ns -= clock->offset + error;
+		if (op->answered_ns != HISTORY_NEVER) {
+			op->answered_ns -= clock->offset - error;
+		}
 	}
-	other = run_member_name(rr->out, rr->run,
-				rr->members[a->violation_seen - 1]);
-	ring_fail(rr, i, "F_SETLKW F_WRLCK",
-		  talloc_asprintf(rr->out, "a wait: member %s holds byte %llu",
-				  other,
-				  (unsigned long long)a->violation_byte),
-		  talloc_asprintf(rr->out, "granted, after %llu turns",
-				  (unsigned long long)a->violation_turn));
 }
 
-static void judge_order(struct ringrun_state *state, unsigned i, unsigned j)
+/* Its clock was read at some time between question and answer */
+static void set_clock(struct ring_clock *clock, uint64_t sent_ns,
+		      uint64_t told_ns)
 {
-	struct ringrun *rr = state->rr;
-	const struct probe_answer *a = &rr->last[i];
-	const struct probe_answer *b = &rr->last[j];
+	uint64_t now = ring_now();
+	uint64_t error = (now - sent_ns) / 2 + 1;
+	uint64_t old = clock->error + (now - clock->since_ns) / CLOCK_DRIFT;
 
-	if (!a->frozen || !b->frozen || a->err != 0 || b->err != 0) {
+	if (clock->since_ns != 0 && old <= error) {
 		return;
 	}
-	if (b->position > a->position &&
-	    b->position - a->position < ring_nlocks(rr)) {
+	*clock = (struct ring_clock){
+		.offset = told_ns - (sent_ns + error),
+		.error = error,
+		.since_ns = now,
+	};
+}
+
+static const char *io_text(const struct ringrun *rr)
+{
+	return (rr->io & RING_MAPPED) != 0
+		? "load + 1 and store under the lock"
+		: "pread + 1 and pwrite under the lock";
+}
+
+static const char *history_op_text(TALLOC_CTX *mem_ctx,
+				   const struct ringrun *rr,
+				   const struct history_op *op)
+{
+	bool mapped = (rr->io & RING_MAPPED) != 0;
+
+	switch (op->what) {
+	case HISTORY_LOCK:
+		return "F_SETLKW F_WRLCK: granted";
+	case HISTORY_UNLOCK:
+		return "F_SETLKW F_UNLCK: begins";
+	case HISTORY_READ:
+		return talloc_asprintf(mem_ctx, "%s: %llu",
+				       mapped ? "load" : "pread",
+				       (unsigned long long)op->value);
+	case HISTORY_WRITE:
+		break;
+	}
+	return talloc_asprintf(mem_ctx, "%s: %llu",
+			       mapped ? "store" : "pwrite",
+			       (unsigned long long)op->value);
+}
+
+/* When it is known to have taken place */
+static uint64_t time_of(const struct history_op *op)
+{
+	return op->what == HISTORY_LOCK ? op->answered_ns : op->invoked_ns;
+}
+
+/* What happened to the byte before and at the time of the wrong operation */
+static const char *history_trail(struct ringrun *rr,
+				 const struct history_op *wrong)
+{
+	const struct history *h = rr->history;
+	const struct history_op *last[TRAIL_OPS] = {};
+	char *text = talloc_strdup(rr->out, "after:");
+	size_t i;
+	int k;
+
+	for (i = 0; i < h->num; i++) {
+		const struct history_op *op = &h->ops[i];
+
+		if (op->start != wrong->start || time_of(op) == 0 ||
+		    time_of(op) > time_of(wrong)) {
+			continue;
+		}
+		for (k = 0; k < TRAIL_OPS && last[k] != NULL &&
+		     time_of(last[k]) > time_of(op); k++) {
+			;
+		}
+		if (k < TRAIL_OPS) {
+			memmove(last + k + 1, last + k, sizeof(*last) *
+				(size_t)(TRAIL_OPS - 1 - k));
+			last[k] = op;
+		}
+	}
+	for (k = TRAIL_OPS - 1; k >= 0 && text != NULL; k--) {
+		if (last[k] != NULL) {
+			text = talloc_asprintf_append(
+				text, "\nmember %u: byte %llu: %s, %.1f us "
+				"before", rr->members[last[k]->member],
+				(unsigned long long)last[k]->start,
+				history_op_text(rr->out, rr, last[k]),
+				(double)(time_of(wrong) - time_of(last[k])) /
+				1e3);
+		}
+	}
+	return text;
+}
+
+static const char *member_of(struct ringrun *rr, const struct history_op *op)
+{
+	return run_member_name(rr->out, rr->run, rr->members[op->member]);
+}
+
+static void tell_locks(struct ringrun *rr, const struct history_verdict *v)
+{
+	if (rr->out->outcome != OUTCOME_PASS ||
+	    v->lock_wrong == HISTORY_RIGHT) {
 		return;
 	}
-	ring_fail(rr, i, "F_SETLKW F_WRLCK",
+	ring_fail(rr, v->lock_op.member, "F_SETLKW F_WRLCK",
+		  talloc_asprintf(rr->out, "a wait: member %s holds byte %llu",
+				  member_of(rr, &v->lock_other),
+				  (unsigned long long)v->lock_op.start),
+		  talloc_asprintf(rr->out, "granted; %llu of %llu grants so",
+				  (unsigned long long)v->overlaps,
+				  (unsigned long long)v->grants));
+	rr->out->evidence.detail = history_trail(rr, &v->lock_op);
+}
+
+static void tell_data(struct ringrun *rr, const struct history_verdict *v)
+{
+	unsigned long long seen = v->data_op.value;
+	const char *expected = "a value that was written";
+
+	if (rr->out->outcome != OUTCOME_PASS ||
+	    v->data_wrong == HISTORY_RIGHT) {
+		return;
+	}
+	if (v->data_wrong != HISTORY_NOWHERE) {
+		expected = talloc_asprintf(
+			rr->out, "%llu at least, which member %s wrote",
+			(unsigned long long)v->data_other.value,
+			member_of(rr, &v->data_other));
+	}
+	if (v->data_wrong == HISTORY_LOST) {
+		/* what it wrote is one more than it had read */
+		seen--;
+	}
+	ring_fail(rr, v->data_op.member, io_text(rr), expected,
+		  talloc_asprintf(rr->out, "%llu read at byte %llu; %llu of "
+				  "%llu wrong", seen,
+				  (unsigned long long)v->data_op.start,
+				  (unsigned long long)v->wrong,
+				  (unsigned long long)v->reads));
+	rr->out->evidence.detail = history_trail(rr, &v->data_op);
+}
+
+static int judge_history(struct ringrun *rr)
+{
+	struct history_verdict *all = &rr->verdict;
+	struct history_verdict v = {};
+	int ret;
+
+	if (!rr->judged) {
+		return 0;
+	}
+	ret = history_judge(rr->history, &v);
+	if (ret != 0) {
+		return ret;
+	}
+	/* what was held before the slice was judged with that one */
+	all->grants += v.grants;
+	all->overlaps += v.overlaps;
+	all->reads += v.reads;
+	all->wrong += v.wrong;
+	tell_locks(rr, &v);
+	tell_data(rr, &v);
+	history_forget(rr->history);
+	return 0;
+}
+
+static void judge_order(struct ringrun *rr)
+{
+	uint64_t *positions = talloc_array(rr->out, uint64_t, rr->num);
+	unsigned i, who = 0, whom = 0;
+	bool ok;
+
+	for (i = 0; positions != NULL && i < rr->num; i++) {
+		bool frozen = rr->last[i].frozen && rr->last[i].err == 0;
+
+		positions[i] = frozen ? rr->last[i].position : HISTORY_NEVER;
+	}
+	ok = positions == NULL ||
+	     history_in_order(positions, rr->num, ring_nlocks(rr), &who,
+			      &whom);
+	if (ok) {
+		return;
+	}
+	ring_fail(rr, who, "F_SETLKW F_WRLCK",
 		  talloc_asprintf(rr->out, "to stay behind member %s and less "
 				  "than a round", run_member_name(
-					rr->out, rr->run, rr->members[j])),
+					rr->out, rr->run, rr->members[whom])),
 		  talloc_asprintf(rr->out, "position %llu against %llu",
-				  (unsigned long long)a->position,
-				  (unsigned long long)b->position));
+				  (unsigned long long)positions[who],
+				  (unsigned long long)positions[whom]));
 }
 
 static void judge_slice(struct ringrun_state *state)
@@ -504,25 +695,17 @@ static void judge_slice(struct ringrun_state *state)
 	uint64_t turns = 0;
 	unsigned i;
 
-	rr->judged = rr->wrong = 0;
 	for (i = 0; i < rr->num; i++) {
-		judge_ledger(rr, i);
 		turns += rr->last[i].turns;
-		rr->judged += rr->last[i].count;
-		rr->wrong += rr->last[i].wrong;
 		if (rr->last[i].max_ns > rr->out->max_lock_ns &&
 		    !state->late) {
 			rr->out->max_lock_ns = rr->last[i].max_ns;
 		}
 	}
 	/* who was let go to free another may have been passed meanwhile */
-	for (i = 0; i + 1 < rr->num && !state->late; i++) {
-		judge_order(state, i, i + 1);
+	if (!state->late) {
+		judge_order(rr);
 	}
-	if (rr->num > 2 && !state->late) {
-		judge_order(state, 0, rr->num - 1);
-	}
-	rr->ns += ring_now() - state->slice_begin_ns;
 	rr->turns = turns;
 	if (state->slices++ == 0) {
 		rr->first_turns = rr->turns;
@@ -548,18 +731,58 @@ static bool slices_enough(const struct ringrun_state *state)
 	if (rr->turns == 0) {
 		return is_stuck(state);
 	}
-	return rr->turns >= rr->enough || elapsed_ms >= rr->max_ms;
+	if (elapsed_ms >= rr->max_ms) {
+		return rr->turns >= rr->least || elapsed_ms >= rr->most_ms;
+	}
+	return rr->turns >= rr->enough;
 }
 
 /* ---- what comes back ----------------------------------------------------------- */
 
+/* A part of a member's steps; another one is asked for */
+static void ring_take_log(struct ringrun_state *state, unsigned i,
+			  uint64_t sent_ns, const struct probe_answer *a)
+{
+	struct ringrun *rr = state->rr;
+	struct ring_step *steps = NULL;
+	size_t from = rr->history->num, room = 0, num = 0;
+	int ret = a->err;
+
+	if (ret == 0 && a->log != NULL) {
+		room = strlen(a->log) / RING_STEP_TEXT_MIN + 1;
+		steps = talloc_array(rr->out, struct ring_step, room);
+		ret = steps == NULL ? ENOMEM
+		    : ring_steps_parse(a->log, steps, room, &num);
+	}
+	if (ret != 0) {
+		ring_tell(rr, i, "the steps of the ring", "told",
+			  errno_text(rr->out, ret));
+		rr->out->outcome = OUTCOME_SKIPPED;
+		rr->out->why = talloc_asprintf(
+			rr->out, "could not tell: member %s does not say what "
+			"it did (another version of pingpong?)",
+			rr->out->evidence.member);
+		return;
+	}
+	set_clock(&state->clocks[i], sent_ns, a->clock_ns);
+	history_add_ring(rr->history, i, steps, num, ring_nlocks(rr), rr->io);
+	to_our_clock(state, i, from);
+	talloc_free(steps);
+	state->more[i] = a->count > 0;
+}
+
 static void ring_take(struct ringrun_state *state, unsigned i, int ret,
-		      const struct probe_answer *a, const char *autopsy)
+		      uint64_t sent_ns, const struct probe_answer *a,
+		      const char *autopsy)
 {
 	struct ringrun *rr = state->rr;
 
 	if (ret != 0) {
 		ring_silent(rr, i, state->phase, ret, autopsy);
+		return;
+	}
+	if (state->phase == PHASE_LOG) {
+		ring_take_log(state, i, sent_ns, a);
 		return;
 	}
 	if (state->phase == PHASE_SLICE || state->phase == PHASE_RELEASE) {
@@ -601,46 +824,32 @@ static void judge_progress(const struct ringrun_state *state)
 				  (unsigned long long)(rr->ns / 1000000)));
 }
 
-static void judge_increments(struct ringrun *rr)
-{
-	unsigned i;
-
-	for (i = 0; i < rr->num; i++) {
-		const struct probe_answer *a = &rr->last[i];
-
-		if (a->wrong == 0) {
-			continue;
-		}
-		ring_fail(rr, i,
-			  (rr->io & RING_MAPPED) != 0
-			  ? "load + 1 and store under the lock"
-			  : "pread + 1 and pwrite under the lock",
-			  talloc_asprintf(rr->out, "increment %u", rr->num),
-			  talloc_asprintf(
-				rr->out, "increment %llu at byte %llu; %llu "
-				"of %llu wrong",
-				(unsigned long long)a->value,
-				(unsigned long long)a->at,
-				(unsigned long long)a->wrong,
-				(unsigned long long)a->count));
-	}
-}
-
 static void ring_slice_over(struct tevent_req *req)
 {
 	struct ringrun_state *state = tevent_req_data(
 		req, struct ringrun_state);
 	bool enough;
+	int ret;
 
 	judge_slice(state);
+	ret = judge_history(state->rr);
+	if (ret != 0) {
+		tevent_req_error(req, (uint64_t)ret);
+		return;
+	}
 	enough = slices_enough(state);
 	if (!enough) {
 		ring_phase_begin(req, PHASE_SLICE);
 		return;
 	}
 	judge_progress(state);
-	judge_increments(state->rr);
 	ring_phase_begin(req, PHASE_END);
+}
+
+/* Has a member steps to tell? */
+static bool any_more(const struct ringrun_state *state)
+{
+	return memchr(state->more, true, state->rr->num) != NULL;
 }
 
 /* What follows a phase when all its answers are there */
@@ -668,11 +877,19 @@ static void ring_phase_over(struct tevent_req *req)
 		break;
 	case PHASE_SLICE:
 	case PHASE_RELEASE:
-		ring_slice_over(req);
+		rr->ns += ring_now() - state->slice_begin_ns;
+		memset(state->more, well && rr->judged, rr->num);
+		/* FALL THROUGH */
+	case PHASE_LOG:
+		if (!well || !any_more(state)) {
+			ring_slice_over(req);
+			break;
+		}
+		ring_phase_begin(req, PHASE_LOG);
 		break;
 	case PHASE_END:
 		/* where two were inside at once the sum tells nothing new */
-		ring_phase_begin(req, rr->io == RING_LOCKS || !well ||
+		ring_phase_begin(req, (rr->io & RING_RW) == 0 || !well ||
 				 state->late ? PHASE_RESET :
 				 (rr->io & RING_MAPPED) != 0 ? PHASE_MAP
 							     : PHASE_SUM);
@@ -699,6 +916,7 @@ static void ring_answered(struct tevent_req *subreq)
 	struct ringrun *rr = state->rr;
 	struct probe_answer answer = {};
 	const char *autopsy = NULL;
+	uint64_t sent_ns = link->sent_ns;
 	unsigned i = link->i;
 	int ret;
 
@@ -716,7 +934,7 @@ static void ring_answered(struct tevent_req *subreq)
 		}
 		return;
 	}
-	ring_take(state, i, ret, &answer, autopsy);
+	ring_take(state, i, ret, sent_ns, &answer, autopsy);
 	if (state->pending == 0 &&
 	    (state->phase != PHASE_OPEN_OTHERS || state->timer == NULL)) {
 		ring_phase_over(req);
@@ -824,11 +1042,15 @@ static struct tevent_req *ring_check_send(TALLOC_CTX *mem_ctx,
 	static const struct {
 		uint64_t enough;
 		unsigned max_ms;
+		uint64_t least;
+		unsigned most_ms;
 	} sizes[] = {
-		[RUN_LIGHT] = { 2000, 180 },
-		[RUN_QUICK] = { 5000, 300 },
-		[RUN_DEFAULT] = { 10000, 900 },
-		[RUN_THOROUGH] = { 100000, 3000 },
+		[RUN_LIGHT] = { 2000, 180, 0, 0 },
+		[RUN_QUICK] = { 5000, 300, 0, 0 },
+		/* one wrong in 1,000 does not go unseen */
+		[RUN_DEFAULT] = { 10000, 900, 6000, 3000 },
+		/* nor one in 100,000 */
+		[RUN_THOROUGH] = { 400000, 0, 0, 0 },
 	};
 	struct ring_check_state *state = NULL;
 	struct tevent_req *req = NULL, *subreq = NULL;
@@ -839,16 +1061,18 @@ static struct tevent_req *ring_check_send(TALLOC_CTX *mem_ctx,
 		return NULL;
 	}
 	state->result = result;
-	state->rr = ringrun_create(state, run, run_num_members(run), io);
+	state->rr = ringrun_create(state, run, run_num_members(run),
+				   io | RING_LINGER);
 	if (tevent_req_nomem(state->rr, req)) {
 		return tevent_req_post(req, ev);
 	}
+	state->rr->judged = true;
 	state->rr->enough = sizes[level].enough;
 	state->rr->max_ms = sizes[level].max_ms;
-	if (run_thorough_ms(run) > 0) {
-		/* three checks share the time */
-		state->rr->enough = UINT64_MAX;
-		state->rr->max_ms = run_thorough_ms(run) / 3;
+	state->rr->least = sizes[level].least;
+	state->rr->most_ms = sizes[level].most_ms;
+	if (level == RUN_THOROUGH) {
+		state->rr->max_ms = run_thorough_ms(run);
 	}
 	subreq = ringrun_send(state, ev, state->rr);
 	if (tevent_req_nomem(subreq, req)) {
@@ -861,8 +1085,9 @@ static struct tevent_req *ring_check_send(TALLOC_CTX *mem_ctx,
 static void ring_metrics(struct check_result *result,
 			 const struct ringrun *rr)
 {
-	uint64_t trials = rr->io == RING_LOCKS ? rr->turns : rr->judged;
-	uint64_t violations = rr->wrong;
+	const struct history_verdict *v = &rr->verdict;
+	uint64_t trials = (rr->io & RING_RW) == 0 ? v->grants : v->reads;
+	uint64_t violations = v->overlaps + v->wrong;
 	uint64_t p50 = 0, p99 = 0, max = 0;
 	json_t *each = json_array();
 	unsigned i;
@@ -870,9 +1095,6 @@ static void ring_metrics(struct check_result *result,
 	for (i = 0; i < rr->num; i++) {
 		const struct probe_answer *a = &rr->last[i];
 
-		if (rr->io == RING_LOCKS) {
-			violations += a->violations;
-		}
 		json_array_append_new(each, json_integer(
 					(json_int_t)a->turns));
 		p50 = a->p50_ns > p50 ? a->p50_ns : p50;
@@ -881,6 +1103,10 @@ static void ring_metrics(struct check_result *result,
 	}
 	if (rr->out->outcome == OUTCOME_FAIL && violations == 0) {
 		violations = 1;
+	}
+	if (trials == 0) {
+		/* nobody could tell his steps any more */
+		trials = rr->turns;
 	}
 	json_object_update_new(
 		result->metrics,
@@ -956,9 +1182,11 @@ const struct check check_lock_ring = {
 		 "section, and everybody makes progress",
 	.how = "All members at once go round a ring of one more byte than "
 	       "members, each always holding one byte and waiting for the "
-	       "next, as ping_pong does. A member that gets a byte while "
-	       "another of this host holds it, and one that passes another, "
-	       "is named. Turns are counted exactly.",
+	       "next, as ping_pong does. Each tells when it was granted which "
+	       "byte and when it let it go. A member that gets a byte while "
+	       "another certainly holds it (clocks of several hosts are "
+	       "compared as exactly as the connection allows), and one that "
+	       "passes another, is named.",
 	.depends = "CTDB's cluster lock and smbd's byte-range locks under "
 		   "contention (ctdb/server/ctdb_mutex_fcntl_helper.c, "
 		   "source3/locking/posix.c).",
@@ -977,8 +1205,10 @@ const struct check check_io_increment = {
 	.holds = "the data increment equals the number of members, none lost",
 	.how = "The ring with a 64 bit counter for each byte, read, increased "
 	       "and written under its lock, as 'ping_pong -rw' does with 8 "
-	       "bits. Each increment must be the number of members, and in "
-	       "the end the counters must add up to all turns.",
+	       "bits. Each value is the one that the member before wrote, so "
+	       "that each counter's values are read by one member each, in "
+	       "the order of their visits; and in the end the counters must "
+	       "add up to all turns.",
 	.depends = "Any program that reads, changes and writes under a lock: "
 		   "databases on a share with 'posix locking = yes' "
 		   "(smb.conf(5)), NFS and Samba on the same files.",

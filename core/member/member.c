@@ -24,6 +24,7 @@ struct member {
 	struct supervisor *local;
 	struct channel *remote;
 	pid_t rsh;		/* the command behind the channel; 0: none */
+	json_t *told;		/* the last answer over it, or NULL */
 };
 
 bool member_same_node(const struct member_info *a,
@@ -72,6 +73,7 @@ void member_set_gone(struct member *member)
 
 static int member_destructor(struct member *member)
 {
+	json_decref(member->told);
 	if (member->rsh > 0) {
 		/* its agent sees the end of its input; not waited for: this
 		 * process ends soon, or ignores its children */
@@ -544,7 +546,8 @@ static void call_remote_done(struct tevent_req *subreq)
 		ret = wire_to_answer(json_object_get(answer, "answer"),
 				     &state->answer);
 	}
-	json_decref(answer);
+	json_decref(state->member->told);
+	state->member->told = answer;
 	if (ret == EHOSTUNREACH) {
 		state->member->gone = true;
 	}

@@ -48,6 +48,7 @@ struct supervisor {
 	bool silent;			/* a call got no answer in time */
 	bool stuck;
 	struct kill_state *killing;	/* or NULL */
+	json_t *told;			/* the last answer, or NULL */
 };
 
 /* ---- the process ------------------------------------------------------ */
@@ -125,6 +126,7 @@ static int supervisor_destructor(struct supervisor *sv)
 		reap(sv);
 	}
 	forget_process(sv);
+	json_decref(sv->told);
 	return 0;
 }
 
@@ -501,6 +503,8 @@ int supervisor_call_recv(struct tevent_req *req, struct probe_answer *answer)
 	int ret = channel_req_error(req);
 
 	if (ret == 0) {
+		json_decref(state->sv->told);
+		state->sv->told = json_incref(state->frame);
 		ret = wire_to_answer(state->frame, answer);
 	}
 	tevent_req_received(req);

@@ -53,8 +53,7 @@ static const struct field request_fields[] = {
 	REQ(FIELD_INT, patience_ms), REQ(FIELD_INT, deadline_ms),
 	REQ(FIELD_STRING, name), REQ(FIELD_STRING, name2),
 	REQ(FIELD_U64, nlocks), REQ(FIELD_INT, io),
-	REQ(FIELD_INT, window_ms), REQ(FIELD_INT, members),
-	REQ(FIELD_INT, member),
+	REQ(FIELD_INT, window_ms),
 };
 
 static const struct field answer_fields[] = {
@@ -63,9 +62,8 @@ static const struct field answer_fields[] = {
 	ANS(FIELD_U64, count), ANS(FIELD_U64, wrong), ANS(FIELD_U64, at),
 	ANS(FIELD_U64, value), ANS(FIELD_U64, dev), ANS(FIELD_U64, inode),
 	ANS(FIELD_U64, size), ANS(FIELD_U64, fsid), ANS(FIELD_U64, turns),
-	ANS(FIELD_U64, position), ANS(FIELD_U64, violations),
-	ANS(FIELD_U64, violation_turn), ANS(FIELD_U64, violation_byte),
-	ANS(FIELD_U64, violation_seen), ANS(FIELD_BOOL, frozen), ANS(FIELD_U64, p50_ns),
+	ANS(FIELD_U64, position), ANS(FIELD_BOOL, frozen),
+	ANS(FIELD_U64, p50_ns), ANS(FIELD_U64, clock_ns),
 	ANS(FIELD_U64, p99_ns), ANS(FIELD_U64, max_ns),
 	ANS(FIELD_STRING, failed),
 };
@@ -102,6 +100,7 @@ static const char *const op_names[PROBE_OPS] = {
 	[PROBE_LEASED] = "leased",
 	[PROBE_LOCK_MANY] = "lock-many",
 	[PROBE_RING] = "ring",
+	[PROBE_RING_LOG] = "ring-log",
 	[PROBE_RING_END] = "ring-end",
 	[PROBE_SUM] = "sum",
 };
@@ -238,8 +237,12 @@ json_t *wire_from_request(const struct probe_request *request)
 
 json_t *wire_from_answer(const struct probe_answer *answer)
 {
-	return encode(json_object(), answer_fields, COUNT(answer_fields),
-		      answer);
+	json_t *frame = json_object();
+
+	if (answer->log != NULL) {
+		json_object_set_new(frame, "log", json_string(answer->log));
+	}
+	return encode(frame, answer_fields, COUNT(answer_fields), answer);
 }
 
 int wire_to_request(const json_t *frame, struct probe_request *request)
@@ -260,7 +263,9 @@ int wire_to_request(const json_t *frame, struct probe_request *request)
 
 int wire_to_answer(const json_t *frame, struct probe_answer *answer)
 {
-	*answer = (struct probe_answer){};
+	*answer = (struct probe_answer){
+		.log = json_string_value(json_object_get(frame, "log")),
+	};
 	return decode(frame, answer_fields, COUNT(answer_fields), answer);
 }
 

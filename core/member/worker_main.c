@@ -173,6 +173,9 @@ static int serve_one(struct probe_worker *worker, timer_t timer, char *buf,
 	int ret;
 
 	ret = wire_read_blocking(SUPERVISOR, buf, used, &frame, &fd);
+	if (fd != -1) {
+		close(fd);
+	}
 	if (ret != 0) {
 		return ret;
 	}
@@ -184,7 +187,7 @@ static int serve_one(struct probe_worker *worker, timer_t timer, char *buf,
 			finish_undisturbed();
 		}
 		arm_deadline(timer, request.deadline_ms);
-		probe_worker_do(worker, &request, fd, &answer);
+		probe_worker_do(worker, &request, &answer);
 		arm_deadline(timer, 0);
 	} else {
 		answer.err = ret;
@@ -240,7 +243,7 @@ int main(int argc, char **argv)
 		finish_undisturbed();
 		arm_deadline(timer, CLEANUP_MS);
 		probe_worker_do(&worker, &(struct probe_request){
-					.op = PROBE_FINISH }, -1,
+					.op = PROBE_FINISH },
 				&(struct probe_answer){});
 	}
 	return 0;

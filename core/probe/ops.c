@@ -21,6 +21,11 @@
 
 #define CHUNK 65536
 
+/* Steps of a ring: all that are kept, and the text of some of them, which
+ * goes into one frame */
+#define LOG_MAX_STEPS 65536
+#define LOG_TEXT_SIZE 49152
+
 volatile sig_atomic_t probe_interrupted;
 
 uint8_t probe_pattern(uint64_t value, uint64_t offset)
@@ -196,12 +201,13 @@ static int op_ring_end(struct probe_worker *worker,
 	return ring_end(&worker->ring);
 }
 
-static void ledger_drop(struct probe_worker *worker)
+static void log_drop(struct probe_worker *worker)
 {
-	if (worker->ledger != NULL) {
-		munmap(worker->ledger, worker->ledger_size);
-		worker->ledger = NULL;
-	}
+	free(worker->ring.log);
+	worker->ring.log = NULL;
+	free(worker->log_text);
+	worker->log_text = NULL;
+	worker->log_told = 0;
 }
 
 static int op_reset(struct probe_worker *worker,
@@ -218,7 +224,7 @@ static int op_reset(struct probe_worker *worker,
 			err = ret;
 		}
 	}
-	ledger_drop(worker);
+	log_drop(worker);
 	return err;
 }
 
@@ -794,26 +800,6 @@ static int op_lock_many(struct probe_worker *worker,
 	return 0;
 }
 
-static void ledger_take(struct probe_worker *worker, int fd, uint64_t nlocks)
-{
-	struct stat st = {};
-	void *p = NULL;
-	int ret;
-
-	ledger_drop(worker);
-	ret = fstat(fd, &st);
-	worker->ledger_size = sizeof(struct ring_ledger) +
-			      nlocks * sizeof(uint32_t);
-	if (ret == 0 && (uint64_t)st.st_size >= worker->ledger_size) {
-		p = mmap(NULL, worker->ledger_size, PROT_READ | PROT_WRITE,
-			 MAP_SHARED, fd, 0);
-		if (p != MAP_FAILED) {
-			worker->ledger = p;
-		}
-	}
-	close(fd);
-}
-
 /* Take the start byte, or make turns */
 static int ring_step(struct probe_worker *worker,
 		     const struct probe_request *req)
@@ -848,27 +834,48 @@ static int ring_guarded(struct probe_worker *worker,
 	return ret;
 }
 
+static int ring_prepare(struct probe_worker *worker,
+			const struct probe_request *req)
+{
+	struct ring *ring = &worker->ring;
+
+	log_drop(worker);
+	*ring = (struct ring){
+		.fd = slot_of(worker, req)->fd,
+		.nlocks = req->nlocks,
+		.start = req->start,
+		.io = (enum ring_io)req->io,
+		.family = req->family == PROBE_OFD ? RING_OFD : RING_PROCESS,
+		.width = 8,
+	};
+	if (req->count == 0) {
+		return 0;
+	}
+	if (req->count > LOG_MAX_STEPS) {
+		return EINVAL;
+	}
+	ring->log_size = req->count;
+	ring->log = malloc(ring->log_size * sizeof(*ring->log));
+	worker->log_text = malloc(LOG_TEXT_SIZE);
+	return ring->log != NULL && worker->log_text != NULL ? 0 : ENOMEM;
+}
+
 static int op_ring(struct probe_worker *worker,
 		   const struct probe_request *req,
 		   struct probe_answer *answer)
 {
 	uint64_t hist[RING_HIST_BUCKETS] = {};
 	struct ring *ring = &worker->ring;
-	int ret;
+	int ret = 0;
 
 	if (!worker->ringing) {
-		*ring = (struct ring){
-			.fd = slot_of(worker, req)->fd,
-			.nlocks = req->nlocks,
-			.start = req->start,
-			.io = (enum ring_io)req->io,
-			.family = req->family == PROBE_OFD ? RING_OFD
-							   : RING_PROCESS,
-			.width = 8,
-			.ledger = worker->ledger,
-			.member = req->member,
-			.members = req->members,
-		};
+		ret = ring_prepare(worker, req);
+	}
+	if (ret != 0) {
+		return ret;
+	}
+	if (worker->log_told == ring->logged) {
+		worker->log_told = ring->logged = 0;
 	}
 	ring->hist = hist;
 	ring->stop = &probe_interrupted;
@@ -879,14 +886,6 @@ static int op_ring(struct probe_worker *worker,
 	answer->frozen = ring->holding;
 	answer->turns = ring->turns;
 	answer->position = ring->position;
-	answer->violations = ring->violations;
-	answer->violation_turn = ring->first.turn;
-	answer->violation_byte = ring->first.byte;
-	answer->violation_seen = ring->first.seen;
-	answer->count = ring->judged;
-	answer->wrong = ring->wrong;
-	answer->at = ring->first_wrong.byte;
-	answer->value = ring->first_wrong.seen;
 	answer->p50_ns = ring_hist_percentile(hist, 0.5);
 	answer->p99_ns = ring_hist_percentile(hist, 0.99);
 	answer->max_ns = ring_hist_percentile(hist, 1.0);
@@ -895,6 +894,25 @@ static int op_ring(struct probe_worker *worker,
 			sizeof(answer->failed) - 1);
 	}
 	return ret;
+}
+
+static int op_ring_log(struct probe_worker *worker,
+		       const struct probe_request *req,
+		       struct probe_answer *answer)
+{
+	const struct ring *ring = &worker->ring;
+
+	answer->clock_ns = ring_now();
+	(void)req;
+	if (ring->log == NULL) {
+		return EINVAL;
+	}
+	worker->log_told += ring_steps_print(
+		ring->log + worker->log_told, ring->logged - worker->log_told,
+		worker->log_text, LOG_TEXT_SIZE);
+	answer->count = ring->logged - worker->log_told;
+	answer->log = worker->log_text;
+	return 0;
 }
 
 static int op_sum(struct probe_worker *worker,
@@ -966,6 +984,7 @@ static const struct {
 	[PROBE_LEASED] = { op_leased, USES_SLOT },
 	[PROBE_LOCK_MANY] = { op_lock_many, USES_SLOT },
 	[PROBE_RING] = { op_ring, USES_SLOT },
+	[PROBE_RING_LOG] = { op_ring_log, 0 },
 	[PROBE_RING_END] = { op_ring_end, 0 },
 	[PROBE_SUM] = { op_sum, USES_SLOT },
 };
@@ -1019,15 +1038,12 @@ static int request_check(const struct probe_worker *worker,
 }
 
 void probe_worker_do(struct probe_worker *worker,
-		     const struct probe_request *req, int ledger_fd,
+		     const struct probe_request *req,
 		     struct probe_answer *answer)
 {
 	uint64_t begin;
 
 	*answer = (struct probe_answer){};
-	if (ledger_fd != -1) {
-		ledger_take(worker, ledger_fd, req->nlocks);
-	}
 	answer->err = request_check(worker, req);
 	if (answer->err != 0) {
 		return;

@@ -23,19 +23,16 @@ struct probe_worker {
 	struct probe_slot slots[PROBE_SLOTS];
 	struct ring ring;
 	bool ringing;		/* the ring holds a byte */
-	struct ring_ledger *ledger;
-	size_t ledger_size;
+	size_t log_told;	/* steps of its log that were sent */
+	char *log_text;		/* in which they are sent, or NULL */
 };
 
 /* place: descriptor of the directory under test. */
 void probe_worker_init(struct probe_worker *worker, int place);
 
-/*
- * Carry out one request; may block for as long as the file system does.
- * ledger_fd: descriptor that came with it, or -1; it is closed.
- */
+/* Carry out one request; may block for as long as the file system does. */
 void probe_worker_do(struct probe_worker *worker,
-		     const struct probe_request *request, int ledger_fd,
+		     const struct probe_request *request,
 		     struct probe_answer *answer);
 
 /* Set by a signal handler: a waiting call is to give up. */

@@ -56,8 +56,11 @@ enum probe_op {
 	PROBE_LOCK_MANY,/* `count` write locks of one byte at start, start +
 			 * 2 .., for at most patience_ms; answer: count
 			 * granted, err of the first that was not */
-	PROBE_RING,	/* take the ring's start byte (window_ms 0), or make
-			 * turns for window_ms; see below */
+	PROBE_RING,	/* take the ring's start byte (window_ms 0; count:
+			 * steps of a window to be kept), or make turns for
+			 * window_ms; see below */
+	PROBE_RING_LOG,	/* steps of the ring that were not told before, as
+			 * many as fit; count: how many are left */
 	PROBE_RING_END,	/* let the ring's last byte go */
 	PROBE_SUM,	/* value: sum of `count` counters of 64 bits at the
 			 * beginning of the file; by the slot's mapping when
@@ -94,10 +97,8 @@ struct probe_request {
 
 	/* PROBE_RING, on the slot's open file */
 	uint64_t nlocks;
-	unsigned io;		/* RING_RW, RING_MAPPED: core/probe/ring.h */
+	unsigned io;		/* enum ring_io: core/probe/ring.h */
 	unsigned window_ms;
-	unsigned members;	/* size of the ledger's crew, own number: */
-	unsigned member;
 };
 
 /*
@@ -127,15 +128,17 @@ struct probe_answer {
 	/* PROBE_BEGIN, PROBE_STAT, PROBE_LOOKUP */
 	uint64_t dev, inode, size, fsid;
 
-	/* PROBE_RING: what this member saw; also count: increments judged,
-	 * wrong: of these not equal to the number of members, at: byte of the
-	 * first, value: the increment there */
-	uint64_t turns, position, violations;
-	uint64_t violation_turn, violation_byte, violation_seen;
+	/* PROBE_RING */
+	uint64_t turns, position;
 	bool frozen;		/* stopped between two calls or by its
 				 * signal: it still holds its byte */
 	uint64_t p50_ns, p99_ns, max_ns;
 	char failed[16];	/* the call that failed */
+
+	/* PROBE_RING_LOG */
+	const char *log;	/* ring_steps_parse() reads it; NULL: none.
+				 * The member's, until its next call */
+	uint64_t clock_ns;	/* CLOCK_MONOTONIC there, now */
 };
 
 #endif

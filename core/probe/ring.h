@@ -43,6 +43,10 @@ enum ring_io {
 	RING_WRITE = 2,		/* the value last read, plus one */
 	RING_MAPPED = 4,	/* through a shared mapping, not by pread and
 				 * pwrite */
+	RING_LINGER = 8,	/* now and then stay inside for as long as a
+				 * turn takes, at most 1 ms: a lock that does
+				 * not hold shows only when another asks for
+				 * it meanwhile */
 	RING_RW = RING_READ | RING_WRITE,
 	RING_MMAP = RING_RW | RING_MAPPED,
 };
@@ -53,24 +57,20 @@ enum ring_family {
 };
 
 /*
- * Who is inside: one word a byte of the ring, in memory shared by the
- * participants of one host (a memfd that came over the channel, never a file
- * of the file system under test). 0: nobody, else participant number + 1.
- * Set right after the grant and cleared right before the unlock, so that any
- * other owner seen at a grant is a proven violation of exclusion.
+ * What a turn was, for whoever judges it: the byte at `position` was granted,
+ * then the counter of the one before it was used and that byte let go. Times
+ * by CLOCK_MONOTONIC. ring_begin leaves left_ns 0, ring_end granted_ns.
  */
-struct ring_ledger {
-	uint32_t nlocks;
-	_Atomic uint32_t holder[];
+struct ring_step {
+	uint64_t position;	/* start + turns; never reduced */
+	uint64_t asked_ns;	/* the lock call was made */
+	uint64_t granted_ns;	/* and returned */
+	uint64_t left_ns;	/* the byte before is about to be unlocked */
+	uint64_t value;		/* that its counter had */
 };
 
-/* What was wrong, first occurrence */
-struct ring_violation {
-	uint64_t turn;		/* turns made before it */
-	uint64_t byte;
-	uint64_t seen;		/* ledger: the other holder's number + 1;
-				 * counter: the increment found */
-};
+/* Steps that ring_end and a turn under way may need */
+#define RING_LOG_SPARE 3
 
 /* Time in ns: log-linear buckets, 8 a power of two, relative error below 1/8;
  * the last one also holds everything above 2^44 ns */
@@ -93,12 +93,10 @@ struct ring {
 				 * RING_WRITE only */
 	bool until_change;	/* ring_run also ends, with 0, after a turn
 				 * that gave another increment */
-	uint32_t members;	/* nonzero: all these participants hold a
-				 * byte, and none leaves before this run ends:
-				 * judge each increment, from a round after
-				 * the start of the run on */
-	struct ring_ledger *ledger;	/* or NULL */
-	uint32_t member;	/* own number in the ledger */
+	struct ring_step *log;	/* NULL, or the steps made are put here; when
+				 * fewer than RING_LOG_SPARE of log_size are
+				 * left, ring_run ends with 0 */
+	size_t log_size;
 	uint64_t *hist;		/* RING_HIST_BUCKETS counts, or NULL: time
 				 * of each turn from one grant to the next */
 	volatile sig_atomic_t *stop;	/* nonzero: end after this turn; or
@@ -115,27 +113,22 @@ struct ring {
 				 * read there a round ago (modulo 2^8 when
 				 * width is 1); what stock ping_pong calls
 				 * the data increment. 0 in the first round */
-	uint64_t violations;	/* by the ledger */
-	struct ring_violation first;
-	uint64_t judged;	/* increments judged */
-	uint64_t wrong;		/* of these, not equal to members: updates
-				 * lost, stale reads, or no exclusion */
-	struct ring_violation first_wrong;
+	size_t logged;		/* steps in the log; set to 0 by the caller
+				 * once he has taken them */
 	const char *failed;	/* the call that failed: "lock", "unlock",
 				 * "getlk", "read", "write", "map", "memory";
 				 * "arguments": what the caller has set */
 	struct flock other;	/* what F_GETLK showed, after EBUSY */
 	uint64_t *seen;		/* last value read, for each counter */
 	uint8_t *map;
-	uint64_t granted_ns;	/* when the last lock was granted, for hist */
+	uint64_t granted_ns;	/* when the last lock was granted */
 };
 
 /*
  * Take the start byte (waiting) and prepare mapping and value memory.
  *
  * Returns 0, EINTR (a signal came while it waited and *ring->stop is set),
- * EINVAL ("arguments": no ring of these numbers, or a ledger of another
- * size), or another errno; ring->failed names the call.
+ * EINVAL ("arguments": no ring of these numbers), or another errno; ring->failed names the call.
  */
 int ring_begin(struct ring *ring);
 
@@ -165,6 +158,20 @@ int ring_end(struct ring *ring);
 /* Value in ns below which at least the given share (0..1) of the counts lies:
  * the upper edge of a bucket; 0 for an empty histogram. */
 uint64_t ring_hist_percentile(const uint64_t *hist, double share);
+
+/* Each step's text has at least so many characters */
+#define RING_STEP_TEXT_MIN 10
+
+/*
+ * Steps as text for the way from worker to coordinator: as many as fit into
+ * size bytes (at least 256) with the 0 at the end. Returns how many.
+ */
+size_t ring_steps_print(const struct ring_step *steps, size_t num, char *buf,
+			size_t size);
+
+/* Back again, at most room of them. Returns 0 or EPROTO; then *num are right. */
+int ring_steps_parse(const char *text, struct ring_step *steps, size_t room,
+		     size_t *num);
 
 /* CLOCK_MONOTONIC in ns */
 uint64_t ring_now(void);

@@ -7,10 +7,9 @@
  *	allows. A timer, which interrupts nothing but once a second, stands in
  *	for the clock.
  *
- *   ring worker [-rwm] FILE NUM_LOCKS LEDGER MEMBER
- *	The core's ring as a worker runs it: counters of 8 bytes, ledger,
- *	histogram. LEDGER is a file of zeros for the participants to share;
- *	MEMBER is 0, 1 ...
+ *   ring worker [-rwm] FILE NUM_LOCKS MEMBER
+ *	The core's ring as a worker runs it: counters of 8 bytes, histogram,
+ *	log. MEMBER is 0, 1 ...
  *
  * Both print their rate as ping_pong does and run until they are killed.
  *
@@ -150,27 +149,23 @@ static void bare(int fd, off_t nlocks, enum ring_io io)
 }
 
 static void worker(int fd, uint64_t nlocks, enum ring_io io,
-		   const char *ledger_path, uint32_t member)
+		   uint32_t member)
 {
 	static uint64_t hist[RING_HIST_BUCKETS];
-	size_t ledger_size =
-		sizeof(struct ring_ledger) + nlocks * sizeof(uint32_t);
+	static struct ring_step steps[8192];
 	struct ring ring = {
 		.fd = fd,
 		.nlocks = nlocks,
 		.start = member,
 		.io = io,
 		.width = 8,
-		.member = member,
 		.hist = hist,
+		.log = steps,
+		.log_size = 8192,
 	};
 	uint64_t since = 0;
 	uint64_t turns = 0;
 	int ret = 0;
-
-	ring.ledger = map_file(open_file(ledger_path, ledger_size),
-			       ledger_size);
-	ring.ledger->nlocks = nlocks;
 
 	ret = ring_begin(&ring);
 	since = ring_now();
@@ -178,7 +173,11 @@ static void worker(int fd, uint64_t nlocks, enum ring_io io,
 		uint64_t now = 0;
 
 		ret = ring_run(&ring, since + NS_PER_S);
+		ring.logged = 0;
 		now = ring_now();
+		if (ret == 0 && now < since + NS_PER_S) {
+			continue;
+		}
 		print_rate(ring.turns - turns, since, now);
 		since = now;
 		turns = ring.turns;
@@ -225,7 +224,7 @@ static void share(char **groups, int ngroups, double seconds)
 static void usage(void)
 {
 	errx(EX_USAGE, "usage: ring bare [-rwm] FILE NUM_LOCKS\n"
-	     "       ring worker [-rwm] FILE NUM_LOCKS LEDGER MEMBER\n"
+	     "       ring worker [-rwm] FILE NUM_LOCKS MEMBER\n"
 	     "       ring share SECONDS PID[,PID...]...");
 }
 
@@ -252,7 +251,7 @@ int main(int argc, char **argv)
 		arg++;
 		nargs--;
 	}
-	if (nargs != (is_bare ? 2 : 4)) {
+	if (nargs != (is_bare ? 2 : 3)) {
 		usage();
 	}
 	nlocks = strtoull(arg[1], NULL, 10);
@@ -260,8 +259,8 @@ int main(int argc, char **argv)
 	if (is_bare) {
 		bare(open_file(arg[0], nlocks + 1), nlocks, io);
 	} else {
-		worker(open_file(arg[0], nlocks * 8), nlocks, io, arg[2],
-		       strtoul(arg[3], NULL, 10));
+		worker(open_file(arg[0], nlocks * 8), nlocks, io,
+		       strtoul(arg[2], NULL, 10));
 	}
 
 	return EX_USAGE;
