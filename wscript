@@ -162,6 +162,7 @@ def configure_samba(conf):
         conf.fatal('%s is the source of Samba %s; smbd, which is %s, would '
                    'not load its module' % (source, have, want))
 
+    conf.define('SAMBA_SERIES', have.rpartition('.')[0])
     env.HEADERS_DIR = conf.bldnode.make_node('samba-headers').abspath()
     env.DEFINES_SAMBA = samba_headers.DEFINES
     # as system headers: their warnings are not ours to mend

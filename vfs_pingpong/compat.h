@@ -18,6 +18,9 @@
 
 #ifndef PINGPONG_IN_SAMBA_TREE
 #define vfs_pingpong_init samba_init_module
+/* for buildtools/check_module */
+static const char built_for[] __attribute__((used)) =
+	"built for Samba " SAMBA_SERIES;
 #endif
 
 #endif
