@@ -103,11 +103,6 @@ const struct check check_id_inode = {
 
 /* ---- id.device ---------------------------------------------------------- */
 
-const char *fileid_fsname(const char *source)
-{
-	return strncmp(source, "/dev/", 5) == 0 ? source + 5 : source;
-}
-
 const char *fileid_fsname_verdict(const struct member_info *const *members,
 				  unsigned num)
 {

@@ -9,10 +9,15 @@
 #ifndef PINGPONG_CHECKS_ID_H
 #define PINGPONG_CHECKS_ID_H
 
+#include <string.h>
+
 #include "core/member/member.h"
 
 /* What fsname goes by */
-const char *fileid_fsname(const char *source);
+static inline const char *fileid_fsname(const char *source)
+{
+	return strncmp(source, "/dev/", 5) == 0 ? source + 5 : source;
+}
 
 /* "agree" or "differ" */
 const char *fileid_fsname_verdict(const struct member_info *const *members,

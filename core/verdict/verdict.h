@@ -3,7 +3,7 @@
  * From outcomes to what a file system is fit for, and what would mend it
  *
  * The rules are those of the table "Verdict" in the manual: which use needs
- * which checks stands in verdict.c, which settings mend what in settings.c.
+ * which checks stands in uses.c, which settings mend what in settings.c.
  * Judging is a pure function of its input: no clock, no file.
  *
  * Besides outcome, why and evidence it reads two metrics, where a check gives
