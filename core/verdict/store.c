@@ -15,8 +15,8 @@
  * Divisions: files; keys; records; paths; the calls of store.h.
  *
  * verdicts/KEY.json: {schema, pingpong, key, fstype, source, options,
- *	uses {USE: {fitness, hung, scope, when, boot_id, with, because,
- *	mended_by, reason}}, settings [...]}
+ *	instance, uses {USE: {fitness, hung, scope, when, boot_id, with,
+ *	because, mended_by, reason}}, settings [...]}
  * paths.json: {schema, paths {PATH: {key, resolved, device, mount_id, mnt_ns,
  *	boot_id, mount}}}
  *
@@ -328,28 +328,28 @@ static uint64_t hash(uint64_t h, const char *s)
 	return h;
 }
 
-static char *key_of(TALLOC_CTX *mem_ctx, const char *fstype,
-		    const char *source, const char *options)
+/* What tells a file system from others of its type, source and options: two
+ * of FUSE, or two of tmpfs, often have the same. */
+static char *instance_of(TALLOC_CTX *mem_ctx, const struct member_info *member)
+{
+	if (member->fsid != 0) {
+		return talloc_asprintf(mem_ctx, "fsid %016llx",
+				       (unsigned long long)member->fsid);
+	}
+	return talloc_asprintf(mem_ctx, "device %u:%u", member->major,
+			       member->minor);
+}
+
+static char *key_of(TALLOC_CTX *mem_ctx, const struct member_info *member,
+		    const char *options, const char *instance)
 {
 	uint64_t h = 0xcbf29ce484222325;
 
-	h = hash(h, fstype);
-	h = hash(h, source);
+	h = hash(h, member->fstype);
+	h = hash(h, member->source);
 	h = hash(h, options);
+	h = hash(h, instance);
 	return talloc_asprintf(mem_ctx, "%016llx", (unsigned long long)h);
-}
-
-char *store_key(TALLOC_CTX *mem_ctx, const char *fstype, const char *source,
-		const char *options)
-{
-	char *left = options_that_matter(mem_ctx, options);
-	char *key = NULL;
-
-	if (left != NULL) {
-		key = key_of(mem_ctx, fstype, source, left);
-	}
-	talloc_free(left);
-	return key;
 }
 
 static char *file_name(TALLOC_CTX *mem_ctx, const char *key)
@@ -429,13 +429,14 @@ static json_t *record_json(const struct stored_record *record)
 		ret |= json_array_append_new(
 			settings, setting_json(&record->settings[i]));
 	}
-	json = json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:o, s:o}",
+	json = json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o}",
 			 "schema", SCHEMA,
 			 "pingpong", PINGPONG_VERSION,
 			 "key", record->key,
 			 "fstype", record->fstype,
 			 "source", record->source,
 			 "options", record->options,
+			 "instance", record->instance,
 			 "uses", uses,
 			 "settings", settings);
 	if (ret != 0) {
@@ -577,7 +578,8 @@ static int setting_parse(TALLOC_CTX *mem_ctx, json_t *json, struct setting *s)
 static int record_parse(json_t *json, struct stored_record *record)
 {
 	const char **strings[] = {&record->key, &record->fstype,
-				  &record->source, &record->options, NULL};
+				  &record->source, &record->options,
+				  &record->instance, NULL};
 	json_t *uses = NULL;
 	json_t *settings = NULL;
 	json_t *value = NULL;
@@ -585,10 +587,11 @@ static int record_parse(json_t *json, struct stored_record *record)
 	size_t i;
 	int ret;
 
-	ret = json_unpack(json, "{s:s, s:s, s:s, s:s, s:o, s:o}",
+	ret = json_unpack(json, "{s:s, s:s, s:s, s:s, s:s, s:o, s:o}",
 			  "key", &record->key, "fstype", &record->fstype,
 			  "source", &record->source,
 			  "options", &record->options,
+			  "instance", &record->instance,
 			  "uses", &uses, "settings", &settings);
 	if (ret != 0 || !json_is_object(uses) || !json_is_array(settings)) {
 		return EINVAL;
@@ -784,13 +787,14 @@ static int record_open(TALLOC_CTX *mem_ctx, const struct store *store,
 {
 	struct stored_record *record = NULL;
 	char *options = options_that_matter(mem_ctx, member->options);
+	char *instance = instance_of(mem_ctx, member);
 	char *key = NULL;
 	int ret;
 
-	if (options == NULL) {
+	if (options == NULL || instance == NULL) {
 		return ENOMEM;
 	}
-	key = key_of(mem_ctx, member->fstype, member->source, options);
+	key = key_of(mem_ctx, member, options, instance);
 	if (key == NULL) {
 		return ENOMEM;
 	}
@@ -799,7 +803,8 @@ static int record_open(TALLOC_CTX *mem_ctx, const struct store *store,
 		/* else two file systems with one key: the last one has it */
 		bool same = strcmp(record->fstype, member->fstype) == 0 &&
 			    strcmp(record->source, member->source) == 0 &&
-			    strcmp(record->options, options) == 0;
+			    strcmp(record->options, options) == 0 &&
+			    strcmp(record->instance, instance) == 0;
 
 		if (same) {
 			*out = record;
@@ -816,6 +821,7 @@ static int record_open(TALLOC_CTX *mem_ctx, const struct store *store,
 	record->fstype = member->fstype;
 	record->source = member->source;
 	record->options = options;
+	record->instance = instance;
 	*out = record;
 	return 0;
 }

@@ -4,10 +4,13 @@
  *
  * STATEDIR/verdicts/KEY.json, one record a file system, and
  * STATEDIR/paths.json, which maps each configured path to what a worker found
- * when it opened it. Files are replaced by rename (written, fsync'ed,
- * renamed, directory fsync'ed), so that a reader takes no lock and never
- * waits. Writers wait for each other, a few seconds at most. Directories are
- * 0700, files 0600, owned by who runs (root); others are refused.
+ * when it opened it. KEY (hex) stands for type, source, the options that
+ * matter (store.c lists those that do not), and what tells apart two that
+ * share all these: f_fsid of statfs(2), or where that is 0 the mount's device.
+ * Files are replaced by rename (written, fsync'ed, renamed, directory
+ * fsync'ed), so that a reader takes no lock and never waits. Writers wait for
+ * each other, a few seconds at most. Directories are 0700, files 0600, owned
+ * by who runs (root); others are refused.
  *
  * No function here resolves or touches a path under test: paths are looked
  * up as strings, mounts in /proc/self/mountinfo. A path is known as long as
@@ -54,6 +57,7 @@ struct stored_record {
 	const char *key;
 	const char *fstype, *source;
 	const char *options;	/* those that matter */
+	const char *instance;
 	struct stored_use uses[USE_COUNT];
 	struct setting *settings;
 	size_t num_settings;
@@ -65,14 +69,6 @@ struct stored_record {
 /* Present and younger than max_age_s. What lies in the future is not fresh. */
 bool stored_use_fresh(const struct stored_use *use, time_t now,
 		      unsigned max_age_s);
-
-/*
- * KEY of a file system: type, source and the options that matter; hex, fit
- * for a file name. Options that do not matter are listed in store.c. NULL for
- * want of memory.
- */
-char *store_key(TALLOC_CTX *mem_ctx, const char *fstype, const char *source,
-		const char *options);
 
 /*
  * Record what a run found for one member's place: merges into the record of

@@ -20,13 +20,14 @@ gluster_cli()
 		--log-file="$STATE/cli.log" "$@" >>"$STATE/setup.log" 2>&1
 }
 
-# glusterd and its bricks write to fixed places. They get private ones; the
-# mounts are made by the clients, which stay outside.
+# glusterd and its bricks write to fixed places. They get private ones (a
+# brick's log: $STATE/log/bricks); the mounts are made by the clients, which
+# stay outside.
 start_glusterd()
 {
 	local glusterd=$STATE/glusterd
 
-	mkdir "$glusterd"
+	mkdir "$glusterd" "$STATE/log"
 	cat >"$STATE/glusterd.vol" <<-END
 	volume management
 	    type mgmt/glusterd
@@ -43,11 +44,11 @@ start_glusterd()
 	END
 	# shellcheck disable=SC2016
 	daemon glusterd unshare --mount sh -c '
-		for dir in /var/log/glusterfs /run; do
-			mount -t tmpfs tmpfs $dir || exit 1
-		done
+		mount --bind "$1" /var/log/glusterfs || exit 1
+		mount -t tmpfs tmpfs /run || exit 1
 		mkdir -p /run/gluster
-		exec "$@"' sh \
+		shift
+		exec "$@"' sh "$STATE/log" \
 		glusterd --no-daemon --volfile="$STATE/glusterd.vol" \
 			--pid-file="$glusterd/pid" --log-file=-
 	wait_for 30 gluster_cli volume list

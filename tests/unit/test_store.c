@@ -627,35 +627,66 @@ static void test_fresh(void **state)
 
 /* ---- keys */
 
-static void assert_same_key(bool same, const char *a, const char *b)
+/* The key that a file system gets */
+static const char *key_for(struct place *p, const char *fstype,
+			   const char *source, const char *options,
+			   uint64_t fsid, unsigned minor)
 {
-	char *key_a = store_key(NULL, "nfs4", "srv:/x", a);
-	char *key_b = store_key(NULL, "nfs4", "srv:/x", b);
+	unsigned i;
+	int ret;
+
+	use_mounts(p, fstype, source, options);
+	for (i = 0; i < FIXTURE_MEMBERS; i++) {
+		p->f->members[i].fsid = fsid;
+		p->f->members[i].minor = minor;
+	}
+	ret = write_as(p, 0, ALL, NOW);
+	assert_int_equal(ret, 0);
+	return lookup(p, p->f->members[0].path)->key;
+}
+
+static void assert_same_key(struct place *p, bool same, const char *a,
+			    const char *b)
+{
+	const char *key_a = key_for(p, "nfs4", "srv:/x", a, 0, 1);
+	const char *key_b = key_for(p, "nfs4", "srv:/x", b, 0, 1);
 
 	assert_int_equal(strcmp(key_a, key_b) == 0, same);
-	talloc_free(key_a);
-	talloc_free(key_b);
 }
 
 static void test_keys(void **state)
 {
-	char *key = store_key(NULL, "nfs4", "a/../b \n", "x");
-	char *other = store_key(NULL, "nfs", "4a/../b \n", "x");
+	struct place *p = *state;
+	const char *key = key_for(p, "nfs4", "a/../b:", "x", 0, 1);
+	const char *other = key_for(p, "nfs", "4a/../b:", "x", 0, 1);
 
-	(void)state;
 	assert_int_equal(strspn(key, "0123456789abcdef"), strlen(key));
 	assert_string_not_equal(key, other);
-	talloc_free(key);
-	talloc_free(other);
 
-	assert_same_key(true, "rw,vers=4.2", "rw,vers=4.2,addr=10.0.0.1");
-	assert_same_key(true, "rw,port=1,vers=3,clientaddr=1", "rw,vers=3");
-	assert_same_key(true, "rw,relatime", "rw,noatime,");
-	assert_same_key(false, "rw", "rw,nolock");
-	assert_same_key(false, "rw", "ro");
-	assert_same_key(false, "rw,vers=3", "rw,vers=4.2");
-	assert_same_key(false, "rw", "rw,addresses=1");
-	assert_same_key(false, "rw", "rw,por");
+	assert_same_key(p, true, "rw,vers=4.2", "rw,vers=4.2,addr=10.0.0.1");
+	assert_same_key(p, true, "rw,port=1,vers=3,clientaddr=1", "rw,vers=3");
+	assert_same_key(p, true, "rw,relatime", "rw,noatime,");
+	assert_same_key(p, false, "rw", "rw,nolock");
+	assert_same_key(p, false, "rw", "ro");
+	assert_same_key(p, false, "rw,vers=3", "rw,vers=4.2");
+	assert_same_key(p, false, "rw", "rw,addresses=1");
+	assert_same_key(p, false, "rw", "rw,por");
+}
+
+/* Two that are mounted alike are two; one that is mounted twice is one, where
+ * it says so. */
+static void test_keys_of_two(void **state)
+{
+	struct place *p = *state;
+	const char *key = key_for(p, "fuse.x", "x", "rw", 0, 50);
+	const char *other = key_for(p, "fuse.x", "x", "rw", 0, 51);
+
+	assert_string_not_equal(key, other);
+	key = key_for(p, "ext4", "/dev/sda1", "rw", 7, 50);
+	other = key_for(p, "ext4", "/dev/sda1", "rw", 7, 51);
+	assert_string_equal(key, other);
+	other = key_for(p, "ext4", "/dev/sda1", "rw", 8, 51);
+	assert_string_not_equal(key, other);
 }
 
 /* The old record of a path goes when nobody else has it. */
@@ -1330,6 +1361,7 @@ int main(void)
 		STORE_TEST(test_unknown_is_replaced),
 		STORE_TEST(test_fresh),
 		STORE_TEST(test_keys),
+		STORE_TEST(test_keys_of_two),
 		STORE_TEST(test_remounted),
 		STORE_TEST(test_forget),
 		STORE_TEST(test_each),

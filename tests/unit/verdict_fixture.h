@@ -69,6 +69,7 @@ static void fixture_mount(struct fixture *f, const char *fstype,
 			.options = talloc_asprintf(f, "rw,%s", options),
 			.minor = 50 + i,
 			.inode = 128,
+			.fsid = 7,
 		};
 		f->member_list[i] = m;
 	}
