@@ -147,7 +147,11 @@ struct mmap_decision mmap_decide(TALLOC_CTX *mem_ctx,
 			why);
 	} else if (why != NULL && !in_force && !dirs->staged) {
 		decision = decide_called_for(mem_ctx, &facts, why);
-	} else if (why == NULL && set && !any_unknown(dirs)) {
+	} else if (why != NULL && set && !dirs->here &&
+		   facts.policy != ON_MMAP_FAIL_REPORT) {
+		/* it stays as long as any node has a reason */
+		decision.action = MMAP_SET;
+	} else if (why == NULL && set && dirs->here && !any_unknown(dirs)) {
 		decision.action = MMAP_TAKE_BACK;
 		decision.line = talloc_strdup(
 			mem_ctx, "`use mmap = no` is taken back: shared "

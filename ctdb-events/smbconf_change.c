@@ -12,6 +12,7 @@
 #include "ctdb-events/smbconf_samba.h"
 
 #define NOTE "pingpong:set "
+#define NODE_MAX 256
 
 static const char *string_of(json_t *object, const char *key)
 {
@@ -61,19 +62,46 @@ static int parse_include(TALLOC_CTX *mem_ctx, const struct edit *edit,
 	return EX_CONFIG;
 }
 
+/* [NAME] of what is to be taken back of these entries, to be freed by
+ * json_decref() */
+static json_t *to_reset(const struct change *change, json_t *entries)
+{
+	json_t *names = json_array();
+	const char *name = NULL;
+	json_t *entry = NULL;
+
+	if (change->set != NULL) {
+		return names;
+	}
+	if (change->reset != NULL) {
+		json_array_extend(names, change->reset);
+		return names;
+	}
+	json_object_foreach(entries, name, entry) {
+		const char *by = string_of(entry, "by");
+
+		if (by != NULL && strcmp(by, change->by) == 0) {
+			json_array_append_new(names, json_string(name));
+		}
+	}
+	return names;
+}
+
 /* Returns whether there is anything to do. */
 static bool change_entries(const struct change *change, json_t *entries)
 {
+	json_t *names = to_reset(change, entries);
 	const char *name = NULL;
 	json_t *setting = NULL;
 	bool any = false;
 	size_t i;
 
-	json_array_foreach(change->reset, i, setting) {
+	json_array_foreach(names, i, setting) {
 		int ret = json_object_del(entries, json_string_value(setting));
 
 		any = any || ret == 0;
 	}
+	json_decref(names);
 	json_object_foreach(change->set, name, setting) {
 		json_object_set_new(entries, name, json_pack(
 			"{sO, ss, sO}", "value",
@@ -210,7 +238,8 @@ struct registry {
 	TALLOC_CTX *mem_ctx;
 	struct smbconf_ctx *ctx;
 	const struct change *change;
-	char node[256];
+	json_t *notes;			/* {NAME: note} */
+	char node[NODE_MAX];
 	char *before, *after;		/* for a person */
 	const char *why;
 	bool done;
@@ -279,21 +308,31 @@ static bool put_note(struct registry *r, const char *name, json_t *note)
 	return ok;
 }
 
-static void note_node(json_t *note, const char *node, bool wants)
+/* Where the note has this node; the number of nodes: it has not */
+static size_t find_node(const json_t *note, const char *node)
 {
-	json_t *nodes = json_object_get(note, "nodes");
-	json_t *other = NULL;
+	const json_t *nodes = json_object_get(note, "nodes");
 	size_t i;
 
-	json_array_foreach(nodes, i, other) {
-		const char *name = json_string_value(other);
+	for (i = 0; i < json_array_size(nodes); i++) {
+		const char *name = json_string_value(json_array_get(nodes, i));
 
 		if (name != NULL && strcmp(name, node) == 0) {
-			json_array_remove(nodes, i);
 			break;
 		}
 	}
-	if (wants) {
+	return i;
+}
+
+static void note_node(json_t *note, const char *node, bool wants)
+{
+	json_t *nodes = json_object_get(note, "nodes");
+	size_t i = find_node(note, node);
+	bool there = i < json_array_size(nodes);
+
+	if (there && !wants) {
+		json_array_remove(nodes, i);
+	} else if (!there && wants) {
 		json_array_append_new(nodes, json_string(node));
 	}
 }
@@ -332,12 +371,12 @@ static bool registry_set(struct registry *r, const char *name, json_t *setting)
 		return refuse_overruled(r, name, now);
 	}
 	if (note == NULL) {
-		note = json_pack("{ss?, s[]}", "was", now, "nodes");
+		note = json_pack("{ss?, s[], ss}", "was", now, "nodes", "by",
+				 r->change->by);
 	}
 	note_node(note, r->node, true);
 	json_object_set(note, "value", json_object_get(setting, "value"));
 	json_object_set_new(note, "staged", json_boolean(staged));
-	json_object_set_new(note, "by", json_string(r->change->by));
 	show(r, name, now, staged ? now : value);
 	r->done = true;
 	ok = r->change->dry_run ||
@@ -381,14 +420,16 @@ static bool registry_reset(struct registry *r, const char *name)
 
 static bool registry_all(struct registry *r)
 {
+	json_t *names = to_reset(r->change, r->notes);
 	const char *name = NULL;
 	json_t *setting = NULL;
 	bool ok = true;
 	size_t i;
 
-	json_array_foreach(r->change->reset, i, setting) {
+	json_array_foreach(names, i, setting) {
 		ok = ok && registry_reset(r, json_string_value(setting));
 	}
+	json_decref(names);
 	json_object_foreach(r->change->set, name, setting) {
 		ok = ok && registry_set(r, name, setting);
 	}
@@ -420,8 +461,35 @@ static bool registry_transaction(struct registry *r)
 	return true;
 }
 
+static void list_notes(const struct conf *conf, json_t *entries)
+{
+	char node[NODE_MAX] = "";
+	const char *name = NULL;
+	json_t *value = NULL;
+
+	gethostname(node, sizeof(node) - 1);
+
+	json_object_foreach(conf->global, name, value) {
+		json_t *note = NULL;
+
+		if (strncmp(name, NOTE, strlen(NOTE)) != 0) {
+			continue;
+		}
+		note = json_loads(json_string_value(value), 0, NULL);
+		if (json_is_object(note)) {
+			bool here = find_node(note, node) < json_array_size(
+				json_object_get(note, "nodes"));
+
+			json_object_set_new(note, "here", json_boolean(here));
+			json_object_set(entries, name + strlen(NOTE), note);
+		}
+		json_decref(note);
+	}
+}
+
 static int change_registry(TALLOC_CTX *mem_ctx, const struct change *change,
-			   json_t **result, const char **why)
+			   const struct conf *conf, json_t **result,
+			   const char **why)
 {
 	struct registry r = { .mem_ctx = mem_ctx, .change = change };
 	sbcErr err;
@@ -436,7 +504,10 @@ static int change_registry(TALLOC_CTX *mem_ctx, const struct change *change,
 				       "opened: %s", sbcErrorString(err));
 		return EX_UNAVAILABLE;
 	}
+	r.notes = json_object();
+	list_notes(conf, r.notes);
 	ok = registry_transaction(&r);
+	json_decref(r.notes);
 	smbconf_shutdown(r.ctx);
 	*why = r.why;
 	if (ok) {
@@ -446,6 +517,26 @@ static int change_registry(TALLOC_CTX *mem_ctx, const struct change *change,
 }
 
 /* ---- where ------------------------------------------------------------------- */
+
+/* What is so already, and not because another node has set it, is not ours to
+ * set. */
+static void drop_in_force(TALLOC_CTX *mem_ctx, const struct conf *conf,
+			  json_t *set)
+{
+	const char *name = NULL;
+	json_t *setting = NULL;
+	void *next = NULL;
+
+	json_object_foreach_safe(set, next, name, setting) {
+		const char *value = string_of(setting, "value");
+		const char *note = talloc_asprintf(mem_ctx, NOTE "%s", name);
+
+		if (strcasecmp(conf_global(conf, name), value) == 0 &&
+		    json_object_get(conf->global, note) == NULL) {
+			json_object_del(set, name);
+		}
+	}
+}
 
 static int change_as_configured(TALLOC_CTX *mem_ctx,
 				const struct change *change, json_t **result,
@@ -459,12 +550,16 @@ static int change_as_configured(TALLOC_CTX *mem_ctx,
 	if (!ok) {
 		return EX_CONFIG;
 	}
+	drop_in_force(mem_ctx, conf, change->set);
+	if (change->set != NULL && json_object_size(change->set) == 0) {
+		return EX_OK;
+	}
 	if (change->set != NULL && conf->includes_ours &&
 	    conf->source != CONF_REGISTRY) {
 		return change_include(mem_ctx, change, &done, result, why);
 	}
 	if (conf->includes_registry) {
-		return change_registry(mem_ctx, change, result, why);
+		return change_registry(mem_ctx, change, conf, result, why);
 	}
 	if (change->set == NULL) {
 		return EX_OK;
@@ -500,25 +595,6 @@ int change_make(TALLOC_CTX *mem_ctx, const struct change *change,
 }
 
 /* ---- what is set ------------------------------------------------------------- */
-
-static void list_notes(const struct conf *conf, json_t *entries)
-{
-	const char *name = NULL;
-	json_t *value = NULL;
-
-	json_object_foreach(conf->global, name, value) {
-		json_t *note = NULL;
-
-		if (strncmp(name, NOTE, strlen(NOTE)) != 0) {
-			continue;
-		}
-		note = json_loads(json_string_value(value), 0, NULL);
-		if (json_is_object(note)) {
-			json_object_set(entries, name + strlen(NOTE), note);
-		}
-		json_decref(note);
-	}
-}
 
 int change_list(TALLOC_CTX *mem_ctx, const struct conf *conf,
 		const char *include, json_t **entries, const char **why)

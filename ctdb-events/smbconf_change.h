@@ -20,7 +20,7 @@ struct change {
 	const char *include;	/* our include file */
 	const char *by;		/* who wants it: "agent", "apply" */
 	json_t *set;		/* {NAME: {"value", "staged"}}; NULL: reset */
-	json_t *reset;		/* [NAME], or NULL */
+	json_t *reset;		/* [NAME]; NULL: all that is by who */
 	bool include_only;	/* reset: do not look at the registry */
 	bool dry_run;
 };
@@ -36,8 +36,8 @@ struct change {
 int change_make(TALLOC_CTX *mem_ctx, const struct change *change,
 		json_t **result, const char **why);
 
-/* What is set by us, as in confblock.h; in the registry also "nodes" and
- * "was". *entries to be freed by json_decref(). Returns as change_make(). */
+/* What is set by us, as in confblock.h; in the registry also "was", "nodes",
+ * and "here": this node is one of them. *entries to be freed by json_decref(). Returns as change_make(). */
 int change_list(TALLOC_CTX *mem_ctx, const struct conf *conf,
 		const char *include, json_t **entries, const char **why);
 

@@ -5,17 +5,20 @@
  *
  *   pingpong-smbconf [--timeout S] list
  *	{"file", "source" ("text", "registry", "both": text, and shares of the
- *	registry), "clustering", "use_mmap", "include" {"path", "included",
- *	"first"}, "set", "tdb_dirs" [{"path", "whose"}],
+ *	registry), "clustering", "use_mmap", "vfs_objects" [...] (of [global]),
+ *	"include" {"path", "included", "first"}, "set",
+ *	"tdb_dirs" [{"path", "whose"}],
  *	"shares" [{"name", "path", "skipped", "vfs_objects" [...],
  *	"params" {...}}]}
  *	skipped: why nothing can be said of its path; absent otherwise.
  *	params: names in lower case, values as they hold for the share.
  *	set: what pingpong has set: {NAME: {"value", "by", "staged"}}.
  *   pingpong-smbconf [OPTION...] set NAME VALUE [NAME VALUE...]
- *   pingpong-smbconf [OPTION...] reset NAME...
+ *	What is in force already is not set.
+ *   pingpong-smbconf [OPTION...] reset [NAME...]
+ *	Takes back what was set; without NAME, all that WHO has set. Both give
  *	{"where", "before", "after"}: see smbconf_change.h. Options:
- *	--by WHO	noted beside it ("agent")
+ *	--by WHO	who sets it ("agent")
  *	--staged NAME	this one is to be set at ctdbd's next start only
  *	--include-only	reset: not in the registry, and without reading it
  *	--dry-run	change nothing
@@ -166,9 +169,9 @@ static const char *skipped(const struct conf *conf, json_t *service)
 	return NULL;
 }
 
-static json_t *list_vfs_objects(const struct conf *conf, json_t *service)
+static json_t *split(const char *list)
 {
-	char *copy = strdup(conf_service(conf, service, "vfs objects"));
+	char *copy = strdup(list);
 	json_t *objects = json_array();
 	char *word = NULL, *save = NULL;
 
@@ -225,7 +228,8 @@ static json_t *list_shares(const struct conf *conf)
 			"name", json_object_get(service, "name"),
 			"path", conf_service(conf, service, "path"),
 			"skipped", why,
-			"vfs_objects", list_vfs_objects(conf, service),
+			"vfs_objects", split(conf_service(conf, service,
+							  "vfs objects")),
 			"params", list_params(conf, service)));
 	}
 	return shares;
@@ -240,10 +244,11 @@ static json_t *list(const struct conf *conf, json_t *set)
 	};
 
 	return json_pack(
-		"{ss, ss, sb, sb, s{ss, sb, sb}, so, so, so}",
+		"{ss, ss, sb, sb, so, s{ss, sb, sb}, so, so, so}",
 		"file", conf->file, "source", sources[conf->source],
 		"clustering", conf_is_yes(conf_global(conf, "clustering")),
 		"use_mmap", conf_is_yes(conf_global(conf, "use mmap")),
+		"vfs_objects", split(conf_global(conf, "vfs objects")),
 		"include", "path", include_file(), "included",
 		conf->includes_ours, "first", conf->ours_comes_first,
 		"set", set, "tdb_dirs", list_tdb_dirs(conf), "shares", list_shares(conf));
@@ -272,7 +277,7 @@ static int list_all(TALLOC_CTX *mem_ctx, json_t **result, const char **why)
 static const char usage[] =
 	"usage: pingpong-smbconf [--timeout S] list\n"
 	"       pingpong-smbconf [OPTION...] set NAME VALUE [NAME VALUE...]\n"
-	"       pingpong-smbconf [OPTION...] reset NAME...\n"
+	"       pingpong-smbconf [OPTION...] reset [NAME...]\n"
 	"options: --timeout S, --by WHO, --staged NAME, --include-only, "
 	"--dry-run\n";
 
@@ -396,16 +401,18 @@ static bool read_set(struct command *command)
 	return word[0] == NULL && command->words[0] != NULL;
 }
 
-static bool read_reset(struct command *command)
+static void read_reset(struct command *command)
 {
 	char **word = NULL;
 
+	if (command->words[0] == NULL) {
+		return;
+	}
 	command->change.reset = json_array();
 	for (word = command->words; *word != NULL; word++) {
 		json_array_append_new(command->change.reset,
 				      json_string(*word));
 	}
-	return command->words[0] != NULL;
 }
 
 static bool read_command(char **words, struct command *command)
@@ -423,7 +430,8 @@ static bool read_command(char **words, struct command *command)
 	} else if (strcmp(command->name, "set") == 0) {
 		ok = read_set(command);
 	} else if (strcmp(command->name, "reset") == 0) {
-		ok = read_reset(command);
+		read_reset(command);
+		ok = true;
 	}
 	if (!ok) {
 		fputs(usage, stderr);

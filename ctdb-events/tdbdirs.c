@@ -148,6 +148,7 @@ static int take_list(struct tdb_dirs *dirs, const json_t *json)
 		const char *by = json_string_value(json_object_get(set, "by"));
 
 		dirs->ours = true;
+		dirs->here = !json_is_false(json_object_get(set, "here"));
 		dirs->staged = json_is_true(json_object_get(set, "staged"));
 		dirs->by = talloc_strdup(dirs, by != NULL ? by : "agent");
 	}

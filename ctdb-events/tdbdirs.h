@@ -32,6 +32,7 @@ struct tdb_dirs {
 	bool clustering;
 	bool use_mmap;
 	bool ours;		/* set by us, or staged */
+	bool here;		/* by this node, not by others only */
 	bool staged;
 	const char *by;		/* who wanted that: "agent", "apply" */
 };

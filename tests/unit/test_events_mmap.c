@@ -29,6 +29,7 @@ static struct tdb_dir dirs[] = {
 #define STAGED 0x10
 #define APPLY 0x20
 #define LOCAL 0x40	/* not clustered */
+#define THERE 0x80	/* set by other nodes */
 
 /* What of the directory /run/samba, and of the file systems of shares */
 enum bad { NONE, STALE, INCOHERENT, SHARE, DIR_UNKNOWN };
@@ -89,6 +90,11 @@ static const struct {
 	  false, "would not start" },
 	{ ON_MMAP_FAIL_SET, STALE, IN_FORCE | OURS | MUTEXES, MMAP_TAKE_BACK,
 	  true, "would not start" },
+	/* set in the registry by others: join them, or leave it */
+	{ ON_MMAP_FAIL_SET, SHARE, IN_FORCE | THERE | SERVICES, MMAP_SET,
+	  false, NULL },
+	{ ON_MMAP_FAIL_SET, NONE, IN_FORCE | THERE, MMAP_NOTHING, false,
+	  NULL },
 	/* by pingpong apply: any failure is a reason, whatever the policy */
 	{ ON_MMAP_FAIL_AUTO, SHARE, IN_FORCE | OURS | APPLY, MMAP_NOTHING,
 	  false, NULL },
@@ -117,7 +123,8 @@ static void test_decide(void **unused)
 			.dirs = dirs, .num = 2,
 			.clustering = (flags & LOCAL) == 0,
 			.use_mmap = (flags & IN_FORCE) == 0,
-			.ours = (flags & OURS) != 0,
+			.ours = (flags & (OURS | THERE)) != 0,
+			.here = (flags & THERE) == 0,
 			.staged = (flags & STAGED) != 0,
 			.by = (flags & APPLY) != 0 ? "apply" : "agent",
 		};
