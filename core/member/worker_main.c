@@ -32,14 +32,6 @@
 /* For removing the run's directory when nobody waits for it any more */
 #define CLEANUP_MS 10000
 
-static void supervisor_died(int sig)
-{
-	(void)sig;
-	probe_interrupted = 1;
-	/* again, in case a call was just about to wait */
-	alarm(1);
-}
-
 /* Removing the run's directory ends by itself, or by its deadline. */
 static void finish_undisturbed(void)
 {
@@ -205,7 +197,7 @@ int main(int argc, char **argv)
 		.sigev_notify = SIGEV_SIGNAL,
 		.sigev_signo = SIGKILL,
 	};
-	struct sigaction died = { .sa_handler = supervisor_died };
+	struct sigaction end = { .sa_handler = probe_worker_end };
 	timer_t timer;
 	size_t used = 0;
 	int place, ret;
@@ -215,8 +207,7 @@ int main(int argc, char **argv)
 			argv[0]);
 		return 64;
 	}
-	sigaction(SIGTERM, &died, NULL);
-	sigaction(SIGALRM, &died, NULL);
+	sigaction(SIGTERM, &end, NULL);
 	signal(SIGINT, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
 	/* whoever started us may ignore it; then no child could be waited for */

@@ -26,7 +26,8 @@
 #define LOG_MAX_STEPS 65536
 #define LOG_TEXT_SIZE 49152
 
-volatile sig_atomic_t probe_interrupted;
+static volatile sig_atomic_t probe_interrupted;
+static volatile sig_atomic_t ended;
 
 uint8_t probe_pattern(uint64_t value, uint64_t offset)
 {
@@ -47,27 +48,39 @@ static void interrupted(int sig)
 	probe_interrupted = 1;
 }
 
-/*
- * From patience_ms on, SIGALRM interrupts a waiting call; again every 5 ms,
- * in case it came just before the call began to wait.
- */
-static void patience_begin(unsigned patience_ms)
+/* From then on SIGALRM interrupts a waiting call; again every 5 ms, in case it
+ * came just before the call began to wait. */
+static void interrupt_from(unsigned ms)
 {
 	struct sigaction sa = { .sa_handler = interrupted };
 	struct itimerval it = {
 		.it_value = {
-			.tv_sec = patience_ms / 1000,
-			.tv_usec = (patience_ms % 1000) * 1000,
+			.tv_sec = ms / 1000,
+			.tv_usec = ms > 0 ? (ms % 1000) * 1000 : 1,
 		},
 		.it_interval = { .tv_usec = 5000 },
 	};
 
-	probe_interrupted = 0;
-	if (patience_ms == 0) {
-		return;
-	}
 	sigaction(SIGALRM, &sa, NULL);
 	setitimer(ITIMER_REAL, &it, NULL);
+}
+
+void probe_worker_end(int sig)
+{
+	ended = 1;
+	interrupted(sig);
+	interrupt_from(0);
+}
+
+static void patience_begin(unsigned patience_ms)
+{
+	probe_interrupted = 0;
+	if (patience_ms > 0) {
+		interrupt_from(patience_ms);
+	}
+	if (ended) {
+		probe_worker_end(0);
+	}
 }
 
 static void patience_end(void)

@@ -35,7 +35,8 @@ void probe_worker_do(struct probe_worker *worker,
 		     const struct probe_request *request,
 		     struct probe_answer *answer);
 
-/* Set by a signal handler: a waiting call is to give up. */
-extern volatile sig_atomic_t probe_interrupted;
+/* Handler of the signal that ends a worker: what waits gives up, and so does
+ * whatever waits from now on. */
+void probe_worker_end(int sig);
 
 #endif
