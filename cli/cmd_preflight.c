@@ -263,22 +263,26 @@ static void check_and_record(TALLOC_CTX *mem_ctx, struct preflight *preflight)
 /* ---- the resident agent -------------------------------------------------- */
 
 /*
- * The agent of a cluster's node checks with its peers, and records. While it
- * is at that, there is something to wait for. True: the path has a verdict
- * across nodes.
+ * The agent of a cluster's node checks a share's mount with its peers, and
+ * records. True: the path has a verdict across nodes.
  */
 #ifdef HAVE_CTDB_EVENTS
 static bool agent_knows(TALLOC_CTX *mem_ctx, const struct preflight *preflight)
 {
+	const char *question = talloc_asprintf(mem_ctx, DOOR_CHECK "%s",
+					       preflight->path);
 	struct stored_record *record = NULL;
 	const struct stored_use *use = NULL;
 	enum door_outcome outcome = DOOR_NO_AGENT;
 	const char **lines = NULL;
 	int ret;
 
-	ret = door_ask(mem_ctx, RUNDIR "/" DOOR_NAME, "startup",
-		       left_ms(preflight) / 2, &outcome, &lines);
-	if (ret != 0) {
+	if (question == NULL) {
+		return false;
+	}
+	ret = door_ask(mem_ctx, RUNDIR "/" DOOR_NAME, question,
+		       left_ms(preflight) / 3 * 2, &outcome, &lines);
+	if (ret != 0 || outcome == DOOR_CHECKING) {
 		return false;
 	}
 	ret = store_lookup(mem_ctx, STATEDIR, MOUNTINFO, preflight->path,

@@ -11,6 +11,9 @@
 #include "cli/cli.h"
 #include "core/config.h"
 #include "core/verdict/store.h"
+#ifdef HAVE_CTDB_EVENTS
+#include "ctdb-events/events.h"
+#endif
 
 static int store_failed(int err)
 {
@@ -85,6 +88,20 @@ static void put_record(const char *path, int err,
 	}
 }
 
+/* What CTDB's resident agent knows, where there is one or should be */
+static void put_agent(TALLOC_CTX *mem_ctx)
+{
+#ifdef HAVE_CTDB_EVENTS
+	const char **lines = events_status(mem_ctx);
+
+	for (; lines != NULL && *lines != NULL; lines++) {
+		printf("%s\n", *lines);
+	}
+#else
+	(void)mem_ctx;
+#endif
+}
+
 int cmd_status(int argc, const char **argv)
 {
 	TALLOC_CTX *frame = talloc_new(NULL);
@@ -97,10 +114,12 @@ int cmd_status(int argc, const char **argv)
 	}
 	ret = store_each(frame, STATEDIR, "/proc/self/mountinfo", put_record,
 			 NULL);
-	talloc_free(frame);
 	if (ret == ENOENT) {
 		printf("no verdicts stored\n");
-	} else if (ret != 0) {
+	}
+	put_agent(frame);
+	talloc_free(frame);
+	if (ret != 0 && ret != ENOENT) {
 		return store_failed(ret);
 	}
 	return cli_finish(EX_OK);

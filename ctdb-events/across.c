@@ -92,27 +92,33 @@ const char *across_node_name(TALLOC_CTX *mem_ctx,
 
 /* ---- judging a run ------------------------------------------------------ */
 
-static bool needed(const struct check *check, enum use use)
+static bool needed(const struct check *check, unsigned uses)
 {
 	const char *const *need = NULL;
+	unsigned i;
 
-	for (need = use_needs(use); *need != NULL; need++) {
-		if (strcmp(*need, check->name) == 0) {
-			return true;
+	for (i = 0; i < USE_COUNT; i++) {
+		if ((uses & USE_BIT(i)) == 0) {
+			continue;
+		}
+		for (need = use_needs(i); *need != NULL; need++) {
+			if (strcmp(*need, check->name) == 0) {
+				return true;
+			}
 		}
 	}
 	return false;
 }
 
-/* Those of the door that the use needs */
+/* Those of the door that the uses need */
 static const struct check **checks_for(TALLOC_CTX *mem_ctx, unsigned door,
-				       enum use use)
+				       unsigned uses)
 {
 	const struct check **checks = checks_of_door(mem_ctx, door);
 	size_t num = 0, i;
 
 	for (i = 0; checks != NULL && checks[i] != NULL; i++) {
-		if (needed(checks[i], use)) {
+		if (needed(checks[i], uses)) {
 			checks[num++] = checks[i];
 		}
 	}
@@ -120,16 +126,6 @@ static const struct check **checks_for(TALLOC_CTX *mem_ctx, unsigned door,
 		checks[num] = NULL;
 	}
 	return checks;
-}
-
-static const char *remedy_of(const struct verdict *verdict, enum use use)
-{
-	const struct check *check = NULL;
-
-	if (verdict->uses[use].because[0] != NULL) {
-		check = check_by_name(verdict->uses[use].because[0]);
-	}
-	return check != NULL ? check->remedy : NULL;
 }
 
 static struct verdict *judge(struct across_state *state,
@@ -150,6 +146,21 @@ static struct verdict *judge(struct across_state *state,
 
 	ret = verdict_judge(result, &input, &verdict);
 	return ret == 0 ? verdict : NULL;
+}
+
+static struct judgement judge_target(const struct across_state *state,
+				     const struct run_result *result,
+				     const struct verdict *verdict)
+{
+	const struct member_info *member = NULL;
+	struct judgement judgement;
+
+	if (result->num_members > 0) {
+		member = result->members[0];
+	}
+	target_judge(state->result, state->across->target, verdict, member,
+		     &judgement);
+	return judgement;
 }
 
 static struct run_options run_options_of(const struct across_state *state,
@@ -184,7 +195,7 @@ static int start_local(struct tevent_req *req)
 	if (places == NULL) {
 		return ENOMEM;
 	}
-	places[0] = state->across->directory;
+	places[0] = state->across->target->directory;
 	options = run_options_of(state, places, NULL,
 				 LOCAL_SHARE(state->across->timeout_ms));
 	subreq = run_send(state, state->ev, &options);
@@ -203,10 +214,9 @@ static void across_local_done(struct tevent_req *subreq)
 	struct across_state *state = tevent_req_data(req,
 						     struct across_state);
 	struct across_result *result = state->result;
-	enum use use = state->across->use;
 
 	result->local_err = run_recv(subreq, result, &result->local_result,
-				     &result->local_why);
+				     &result->local.reason);
 	TALLOC_FREE(subreq);
 	if (result->local_err == ENOMEM) {
 		tevent_req_oom(req);
@@ -220,9 +230,8 @@ static void across_local_done(struct tevent_req *subreq)
 			return;
 		}
 		result->local_verdict = verdict;
-		result->local = verdict->uses[use].fitness;
-		result->local_why = verdict->uses[use].reason;
-		result->local_remedy = remedy_of(verdict, use);
+		result->local = judge_target(state, result->local_result,
+					     verdict);
 	}
 	across_step_done(req);
 }
@@ -273,7 +282,10 @@ static void across_reached(struct tevent_req *subreq)
 	ret = reach_recv(subreq, &fd, &theirs);
 	talloc_free(call);
 	if (ret == 0) {
-		peer->running = theirs.running;
+		peer->reached = true;
+		peer->running = target_is_lock(state->across->target)
+					? theirs.running
+					: theirs.serving;
 	}
 	if (pair != NULL) {
 		pair_link(pair, end, fd);
@@ -311,7 +323,7 @@ static struct pair *pair_create(struct tevent_req *req, unsigned a, unsigned b)
 	pair->parties[0] = a;
 	pair->parties[1] = b;
 	if (a == 0) {
-		pair->places[0] = state->across->directory;
+		pair->places[0] = state->across->target->directory;
 	}
 	talloc_set_destructor(pair, pair_destructor);
 	return pair;
@@ -332,7 +344,7 @@ static void pair_link(struct pair *pair, unsigned end, int fd)
 	host = talloc_asprintf(pair, "node%u", peer->node->pnn);
 	pair->links[pair->num_links++] = (struct member_link){ host, fd, fd };
 	pair->places[end] = talloc_asprintf(pair, "%s:%s", host,
-					    state->across->name);
+					    state->across->target->name);
 	if (pair->places[0] == NULL || pair->places[1] == NULL) {
 		return;
 	}
@@ -351,19 +363,19 @@ static void take_verdict(struct across_state *state, struct across_peer *peer,
 			 struct run_result *result)
 {
 	struct verdict *verdict = judge(state, result, false);
-	const struct use_verdict *use = NULL;
+	struct judgement judgement;
 
 	if (verdict == NULL) {
 		peer->why = "no memory";
 		return;
 	}
-	use = &verdict->uses[state->across->use];
+	judgement = judge_target(state, result, verdict);
 	peer->result = talloc_steal(state->result, result);
 	peer->verdict = verdict;
 	peer->tested = true;
-	peer->fitness = use->fitness;
-	peer->why = use->reason;
-	peer->remedy = remedy_of(verdict, state->across->use);
+	peer->fitness = judgement.fitness;
+	peer->why = judgement.reason;
+	peer->remedy = judgement.remedy;
 	if (!result->same_directory) {
 		peer->fitness = UNFIT;
 		peer->remedy = "One of the two is not the cluster's file "
@@ -396,7 +408,7 @@ static void pair_done(struct tevent_req *subreq)
 		struct verdict *verdict = judge(state, result, false);
 
 		if (verdict != NULL) {
-			*fit = verdict->uses[state->across->use].fitness;
+			*fit = judge_target(state, result, verdict).fitness;
 		}
 		if (!result->same_directory) {
 			*fit = UNFIT;
@@ -552,7 +564,7 @@ static void across_conclude(struct tevent_req *req)
 /* A node that is unfit by itself need not be tested with others. */
 static bool alone_is_enough(const struct across_result *result)
 {
-	return result->local_err != 0 || result->local == UNFIT;
+	return result->local_err != 0 || result->local.fitness == UNFIT;
 }
 
 /* What has not answered by now is not known. */
@@ -568,9 +580,9 @@ static void across_expired(struct tevent_context *ev, struct tevent_timer *te,
 	(void)ev;
 	(void)te;
 	(void)now;
-	if (state->result->local_why == NULL &&
-	    state->result->local == UNKNOWN) {
-		state->result->local_why = "no answer in time";
+	if (state->result->local.reason == NULL &&
+	    state->result->local.fitness == UNKNOWN) {
+		state->result->local.reason = "no answer in time";
 	}
 	for (i = 0; i < state->result->num_peers; i++) {
 		struct across_peer *peer = &state->result->peers[i];
@@ -644,6 +656,20 @@ static void nothing_known(struct decision_input *decision)
 	}
 }
 
+/* The result outlives the list of nodes. */
+static const struct ctdb_node *keep_node(TALLOC_CTX *mem_ctx,
+					 const struct ctdb_node *node)
+{
+	struct ctdb_node *copy = talloc(mem_ctx, struct ctdb_node);
+
+	if (copy == NULL) {
+		return NULL;
+	}
+	*copy = *node;
+	copy->text = talloc_strdup(copy, node->text);
+	return copy;
+}
+
 static int across_prepare(struct across_state *state)
 {
 	const struct ctdb_nodes *nodes = state->across->nodes;
@@ -652,7 +678,8 @@ static int across_prepare(struct across_state *state)
 	size_t i;
 
 	state->checks = checks_for(state, state->across->door,
-				   state->across->use);
+				   state->across->target->uses |
+				   state->across->target->reported);
 	state->contacts = talloc_array(state, struct contact, nodes->num);
 	for (i = 0; i < talloc_array_length(state->contacts); i++) {
 		state->contacts[i] = (struct contact){ .fd = -1, .calls = 1 };
@@ -661,24 +688,34 @@ static int across_prepare(struct across_state *state)
 	    state->contacts == NULL) {
 		return ENOMEM;
 	}
-	result->local = UNKNOWN;
+	result->local.fitness = UNKNOWN;
 	result->peers = talloc_zero_array(result, struct across_peer,
 					  nodes->num);
 	if (result->peers == NULL) {
 		return ENOMEM;
 	}
 	for (i = 0; i < nodes->num; i++) {
+		struct across_peer *peer = &result->peers[result->num_peers];
+
 		if (nodes->nodes[i].deleted || &nodes->nodes[i] == nodes->own) {
 			continue;
 		}
-		result->peers[result->num_peers++] = (struct across_peer){
-			.node = &nodes->nodes[i], .fitness = UNKNOWN };
+		*peer = (struct across_peer){
+			.node = keep_node(result, &nodes->nodes[i]),
+			.fitness = UNKNOWN,
+		};
+		if (peer->node == NULL) {
+			return ENOMEM;
+		}
+		result->num_peers++;
 	}
 	state->result = result;
 	nothing_known(&state->decision);
 	state->decision.num = 1;
 	state->decision.parties[0] = (struct party){
-		nodes->own->pnn, state->across->reach->own->running };
+		nodes->own->pnn, target_is_lock(state->across->target)
+					 ? state->across->reach->own->running
+					 : state->across->reach->own->serving };
 	return 0;
 }
 
@@ -711,7 +748,8 @@ struct tevent_req *across_send(TALLOC_CTX *mem_ctx, struct tevent_context *ev,
 	if (ret == 0) {
 		ret = start_local(req);
 	}
-	for (i = 0; ret == 0 && i < state->result->num_peers; i++) {
+	for (i = 0; ret == 0 && !across->target->alone &&
+		    i < state->result->num_peers; i++) {
 		ret = start_call(req, &state->result->peers[i], NULL, 0);
 	}
 	if (ret != 0) {

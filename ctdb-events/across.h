@@ -10,6 +10,9 @@
  *
  * A node that greets us meanwhile and was not to be found before is looked
  * for again: so, of nodes that start together, none overlooks the other.
+ *
+ * What runs and what starts is told by the cluster lock's target by ctdbd
+ * (past init), by others by the services (past startup).
  */
 #ifndef PINGPONG_CTDB_EVENTS_ACROSS_H
 #define PINGPONG_CTDB_EVENTS_ACROSS_H
@@ -19,6 +22,7 @@
 #include "ctdb-events/nodes.h"
 #include "ctdb-events/options.h"
 #include "ctdb-events/reach.h"
+#include "ctdb-events/target.h"
 
 /* What is asked for; all of it must outlive the request */
 struct across {
@@ -27,9 +31,7 @@ struct across {
 	const struct ctdb_nodes *nodes;	/* own: is one of them */
 	const struct reach *reach;
 	const bool *greeted;		/* by PNN, NODES_MAX of them */
-	const char *name;		/* what peers call it: "cluster-lock" */
-	const char *directory;		/* what it is here */
-	enum use use;
+	const struct target *target;
 	unsigned door;			/* DOOR_INIT, DOOR_AGENT */
 	unsigned timeout_ms;
 };
@@ -38,6 +40,7 @@ struct across {
 struct across_peer {
 	const struct ctdb_node *node;
 	bool running;
+	bool reached;			/* its agent answered */
 	bool tested;			/* fitness says something */
 	enum fitness fitness;		/* of both together */
 	const char *why;		/* not fit, or not tested: one line */
@@ -48,9 +51,8 @@ struct across_peer {
 
 struct across_result {
 	/* on this node alone */
-	enum fitness local;
+	struct judgement local;
 	int local_err;			/* the run could not be made */
-	const char *local_why, *local_remedy;
 	struct run_result *local_result;	/* NULL: local_err */
 	struct verdict *local_verdict;
 

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/config.h"
 #include "ctdb-events/door.h"
@@ -74,4 +75,52 @@ int events_ask(const char *event)
 	default:
 		return EVENTS_REFUSED;
 	}
+}
+
+/* ---- status ------------------------------------------------------------- */
+
+static bool is_enabled(TALLOC_CTX *mem_ctx, const struct options *options)
+{
+	const char *script = talloc_asprintf(
+		mem_ctx, "%s/events/legacy/00.pingpong.script",
+		options->ctdb.base);
+
+	return script != NULL && access(script, X_OK) == 0;
+}
+
+static const char **one_line(TALLOC_CTX *mem_ctx, const char *line)
+{
+	const char **lines = talloc_zero_array(mem_ctx, const char *, 2);
+
+	if (lines != NULL) {
+		lines[0] = line;
+	}
+	return lines;
+}
+
+const char **events_status(TALLOC_CTX *mem_ctx)
+{
+	enum door_outcome outcome = DOOR_NO_AGENT;
+	struct options *options = NULL;
+	const char **lines = NULL;
+	const char *why = NULL;
+	bool enabled;
+	int ret;
+
+	ret = door_ask(mem_ctx, RUNDIR "/" DOOR_NAME, "status", EVENT_MS,
+		       &outcome, &lines);
+	if (ret == 0) {
+		return lines;
+	}
+	if (ret != ENOENT && ret != ECONNREFUSED) {
+		return one_line(mem_ctx, talloc_asprintf(
+			mem_ctx, "agent: %s", strerror(ret)));
+	}
+	ret = options_read(mem_ctx, &options, &why);
+	enabled = ret == 0 && is_enabled(mem_ctx, options);
+	if (!enabled) {
+		return NULL;
+	}
+	return one_line(mem_ctx, "agent: does not run, though 00.pingpong is "
+			"enabled (it runs as long as ctdbd does)");
 }

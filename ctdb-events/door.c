@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -12,7 +13,7 @@
 #include "ctdb-events/door.h"
 
 #define MAX_GUESTS 64
-#define MAX_WHAT 32
+#define MAX_WHAT (sizeof(DOOR_CHECK) + PATH_MAX)
 
 static const char *const outcomes[] = {
 	[DOOR_OK] = "ok",
@@ -137,21 +138,39 @@ static json_t *json_lines(const char *const *lines)
 	return array;
 }
 
+static void guest_answer(struct guest *guest, enum door_outcome outcome,
+			 const char *const *lines)
+{
+	/* one that is gone is told so by its wire */
+	wire_send(guest->wire,
+		  json_pack("{sI ss so}", "id", guest->id, "outcome",
+			    outcomes[outcome], "lines", json_lines(lines)),
+		  -1);
+	guest->id = 0;
+}
+
 void door_answer(struct door *door, const char *what,
 		 enum door_outcome outcome, const char *const *lines)
 {
 	struct guest *guest = NULL;
 
 	for (guest = door->guests; guest != NULL; guest = guest->next) {
-		if (guest->id == 0 || strcmp(guest->what, what) != 0) {
-			continue;
+		if (guest->id != 0 && strcmp(guest->what, what) == 0) {
+			guest_answer(guest, outcome, lines);
 		}
-		/* one that is gone is told so by its wire */
-		wire_send(guest->wire,
-			  json_pack("{sI ss so}", "id", guest->id, "outcome",
-				    outcomes[outcome], "lines",
-				    json_lines(lines)), -1);
-		guest->id = 0;
+	}
+}
+
+void door_answer_all(struct door *door, const char *prefix,
+		     enum door_outcome outcome, const char *const *lines)
+{
+	struct guest *guest = NULL;
+
+	for (guest = door->guests; guest != NULL; guest = guest->next) {
+		if (guest->id != 0 &&
+		    strncmp(guest->what, prefix, strlen(prefix)) == 0) {
+			guest_answer(guest, outcome, lines);
+		}
 	}
 }
 

@@ -8,8 +8,14 @@
  *   {"id":N,"ask":WHAT} -> {"id":N,"outcome":OUTCOME,"lines":["...", ...]}
  *
  * OUTCOME is "ok", "refused" or "checking" (no verdict yet), the lines are for
- * a person. WHAT is an event of ctdbd (init, startup, monitor), or "quit": the
- * agent ends, and the connection with it.
+ * a person. WHAT is
+ *
+ *   init, startup, monitor	an event of ctdbd
+ *   check PATH			check the mount of a share's path with the other
+ *				nodes, and store the verdict; "checking": it is
+ *				no such path
+ *   status			what the agent knows
+ *   quit			the agent ends, and the connection with it
  */
 #ifndef PINGPONG_CTDB_EVENTS_DOOR_H
 #define PINGPONG_CTDB_EVENTS_DOOR_H
@@ -19,6 +25,8 @@
 
 /* In RUNDIR */
 #define DOOR_NAME "agent.sock"
+
+#define DOOR_CHECK "check "
 
 enum door_outcome {
 	DOOR_OK,
@@ -42,6 +50,10 @@ int door_open(TALLOC_CTX *mem_ctx, struct tevent_context *ev, const char *path,
 /* Answer all who asked for this. lines: NULL-terminated. */
 void door_answer(struct door *door, const char *what,
 		 enum door_outcome outcome, const char *const *lines);
+
+/* Answer all whose question begins with this. */
+void door_answer_all(struct door *door, const char *prefix,
+		     enum door_outcome outcome, const char *const *lines);
 
 /*
  * The other side: ask and wait. Returns 0 with *outcome and *lines

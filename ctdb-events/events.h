@@ -6,6 +6,8 @@
 #ifndef PINGPONG_CTDB_EVENTS_EVENTS_H
 #define PINGPONG_CTDB_EVENTS_EVENTS_H
 
+#include <talloc.h>
+
 /*
  * Start this node's resident agent in the background and return when both its
  * doors are open. event: the event of ctdbd that it is started in; in any but
@@ -26,5 +28,13 @@ int events_daemon(const char *event, const char *worker);
  * output, which ctdbd logs.
  */
 int events_ask(const char *event);
+
+/*
+ * What the agent of this host says of itself, its nodes and its targets, for
+ * "pingpong status": lines, NULL-terminated, a child of mem_ctx. One line
+ * where it does not answer, though 00.pingpong is enabled; NULL: there is no
+ * agent, and none is wanted.
+ */
+const char **events_status(TALLOC_CTX *mem_ctx);
 
 #endif

@@ -32,9 +32,11 @@ static int say(const struct greet_state *state)
 
 	len = snprintf(line, sizeof(line),
 		       "{\"hello\":\"node\",\"protocol\":%d,\"oldest\":%d,"
-		       "\"version\":\"%s\",\"pnn\":%u,\"running\":%s}\n",
+		       "\"version\":\"%s\",\"pnn\":%u,\"running\":%s,"
+		       "\"serving\":%s}\n",
 		       AGENT_PROTOCOL, AGENT_PROTOCOL_OLDEST, own->version,
-		       own->pnn, own->running ? "true" : "false");
+		       own->pnn, own->running ? "true" : "false",
+		       own->serving ? "true" : "false");
 	/* the connection is new: there is room for a line */
 	n = send(state->fd, line, (size_t)len, MSG_NOSIGNAL | MSG_DONTWAIT);
 	return n == len ? 0 : ECONNRESET;
@@ -43,14 +45,15 @@ static int say(const struct greet_state *state)
 static int understand(struct greet_state *state)
 {
 	const char *hello = NULL, *version = "";
-	int protocol = 0, oldest = 0, pnn = 0, running = 0;
+	int protocol = 0, oldest = 0, pnn = 0;
+	int running = 0, serving = 0;
 	json_t *frame = json_loadb(state->line, state->used, 0, NULL);
 	int ret;
 
-	ret = json_unpack(frame, "{ss si si ss si sb}", "hello", &hello,
+	ret = json_unpack(frame, "{ss si si ss si sb s?b}", "hello", &hello,
 			  "protocol", &protocol, "oldest", &oldest,
 			  "version", &version, "pnn", &pnn,
-			  "running", &running);
+			  "running", &running, "serving", &serving);
 	if (ret != 0 || strcmp(hello, "node") != 0 || pnn < 0 ||
 	    oldest > AGENT_PROTOCOL || protocol < AGENT_PROTOCOL_OLDEST) {
 		json_decref(frame);
@@ -58,6 +61,7 @@ static int understand(struct greet_state *state)
 	}
 	state->theirs.pnn = (unsigned)pnn;
 	state->theirs.running = running != 0;
+	state->theirs.serving = serving != 0;
 	snprintf(state->theirs.version, sizeof(state->theirs.version), "%s",
 		 version);
 	json_decref(frame);

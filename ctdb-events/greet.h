@@ -4,7 +4,8 @@
  *
  * Over a new connection the one that connected says
  *
- *   {"hello":"node","protocol":1,"oldest":1,"version":V,"pnn":N,"running":B}
+ *   {"hello":"node","protocol":1,"oldest":1,"version":V,"pnn":N,"running":B,
+ *    "serving":B}
  *
  * and is answered with the same of the other node; then the other one serves
  * an agent's session (core/member/agent.h) on the same connection. Since the
@@ -22,6 +23,7 @@
 struct greeting {
 	unsigned pnn;
 	bool running;		/* past its own init */
+	bool serving;		/* past its own startup */
 	char version[32];
 };
 

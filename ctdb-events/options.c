@@ -134,6 +134,7 @@ int options_read(TALLOC_CTX *mem_ctx, struct options **options,
 	}
 	o->port = (uint16_t)port;
 	o->key = text_or(o, PREFIX "KEY", NULL);
+	o->paths = text_or(o, PREFIX "PATHS", NULL);
 	o->logging = text_or(o, "CTDB_LOGGING", NULL);
 	o->ctdb.base = text_or(o, "CTDB_BASE", "/etc/ctdb");
 	o->ctdb.helpers = text_or(o, "CTDB_HELPER_BINDIR",

@@ -28,6 +28,7 @@ struct options {
 	uint16_t port;
 	const char *key;		/* file; NULL: none */
 	enum on_mmap_fail on_mmap_fail;
+	const char *paths;		/* PATHS; NULL: every share's */
 	const char *logging;		/* CTDB_LOGGING; NULL: syslog */
 	struct ctdb_paths ctdb;
 };

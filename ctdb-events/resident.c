@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Divisions: who asks; nodes without an agent; mounts that change; start.
+ */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -8,18 +11,17 @@
 
 #include "core/config.h"
 #include "core/member/mounts.h"
-#include "core/verdict/store.h"
-#include "ctdb-events/across.h"
 #include "ctdb-events/clusterlock.h"
 #include "ctdb-events/command.h"
+#include "ctdb-events/connected.h"
 #include "ctdb-events/door.h"
 #include "ctdb-events/log.h"
 #include "ctdb-events/mountwatch.h"
 #include "ctdb-events/peers.h"
+#include "ctdb-events/portholder.h"
 #include "ctdb-events/resident.h"
-#include "ctdb-events/words.h"
+#include "ctdb-events/rounds.h"
 
-#define CLUSTER_LOCK "cluster-lock"
 #define MOUNTINFO "/proc/self/mountinfo"
 
 /* How long an older agent may take to go, and to leave the port */
@@ -27,14 +29,11 @@
 #define PORT_TRIES 60
 #define PORT_PAUSE_US 50000
 
-/* A re-check may take this long */
-#define RECHECK_MS 10000
-
-/* When the next one comes: to confirm a verdict that would turn; while this
- * node is unfit; after its mount has changed and has been quiet */
-#define CONFIRM_S 1
-#define UNFIT_S 5
+/* Another round after mounts have changed and been quiet */
 #define SETTLED_S 10
+
+/* The longest that nodes without an agent are not looked for again */
+#define UNREACHED_S 60
 
 struct resident {
 	struct tevent_context *ev;
@@ -43,41 +42,24 @@ struct resident {
 	int life;
 	const char *end;		/* why it ends; NULL: it does not */
 	struct ctdb_nodes *nodes;	/* as they were at the start */
-	char *directory;		/* of the cluster lock; NULL: none */
 	struct greeting self;
 	struct tls_key *key;		/* NULL: plain */
 	struct reach reach;
 	bool *greeted;			/* by PNN, NODES_MAX */
 	struct peers *peers;
 	struct door *door;
-
-	struct inquiry *inquiry;	/* under way, or NULL */
-	struct tevent_timer *next;	/* the next one, or NULL */
-	char *mount;			/* the lock's line in mountinfo */
-	struct tevent_timer *settling;	/* it has changed; or NULL */
-	/* the last verdict */
-	bool known;
-	bool unfit;
-	bool doubted;			/* the last check saw it otherwise */
-	const char **lines;		/* NULL-terminated */
+	struct rounds_config config;
+	struct rounds *rounds;
+	char *mounts;			/* the targets' lines in mountinfo */
+	struct tevent_timer *settling;	/* they have changed; or NULL */
+	/* Connected nodes whose agents cannot be reached, a line each;
+	 * NULL-terminated, or NULL */
+	const char **unreached;
 };
 
-/* One check, with what it goes by */
-struct inquiry {
-	struct resident *resident;
-	struct ctdb_nodes *nodes;
-	struct clusterlock lock;
-	struct across across;
-	const char **lines;
-	bool unfit;
-};
+static const char *const no_lines[] = { NULL };
 
-static int check_start(struct resident *resident);
-static void check_nodes_read(struct tevent_req *subreq);
-static void check_lock_read(struct tevent_req *subreq);
-static void check_done(struct tevent_req *subreq);
-
-/* ---- the end of a check ------------------------------------------------- */
+/* ---- who asks ----------------------------------------------------------- */
 
 static const char *warned(TALLOC_CTX *mem_ctx, const char *line)
 {
@@ -91,358 +73,305 @@ static const char *warned(TALLOC_CTX *mem_ctx, const char *line)
 			       "%s", line + len);
 }
 
-static void answer(struct resident *resident, const char *what)
+/* What a healthy node has to say in monitor it says every few seconds. */
+static const char *const *lines_for(TALLOC_CTX *mem_ctx,
+				    const struct resident *resident,
+				    const char *what, bool refused)
 {
-	static const char *const none[] = { NULL };
-	bool refused = resident->unfit && resident->options->enforce;
-	bool quiet = !resident->unfit && strcmp(what, "init") != 0;
+	bool quiet = !refused && strcmp(what, "monitor") == 0;
+	const char **lines = NULL;
+	size_t i;
 
-	door_answer(resident->door, what, refused ? DOOR_REFUSED : DOOR_OK,
-		    quiet ? none : resident->lines);
+	if (quiet) {
+		return resident->unreached != NULL
+			       ? (const char *const *)resident->unreached
+			       : no_lines;
+	}
+	lines = rounds_lines(mem_ctx, resident->rounds, true);
+	for (i = 0; lines != NULL && lines[i] != NULL; i++) {
+		if (!resident->options->enforce) {
+			lines[i] = warned(lines, lines[i]);
+		}
+	}
+	return lines != NULL ? (const char *const *)lines : no_lines;
 }
 
-static void next_check(struct tevent_context *ev, struct tevent_timer *te,
-		       struct timeval now, void *private_data)
+/* Returns false while there is nothing to answer. */
+static bool answer(struct resident *resident, const char *what)
+{
+	bool init = strcmp(what, "init") == 0;
+	enum standing standing = rounds_standing(resident->rounds, !init);
+	bool unfit = standing == STANDING_REFUSED;
+	bool refused = unfit && resident->options->enforce;
+	TALLOC_CTX *frame = NULL;
+
+	if (standing == STANDING_UNKNOWN) {
+		return false;
+	}
+	frame = talloc_new(resident);
+	door_answer(resident->door, what, refused ? DOOR_REFUSED : DOOR_OK,
+		    lines_for(frame, resident, what, unfit));
+	talloc_free(frame);
+	if (!init && !refused) {
+		resident->self.serving = true;
+	}
+	return true;
+}
+
+/* ---- what is known, for "pingpong status" ------------------------------- */
+
+static bool add_line(TALLOC_CTX *mem_ctx, const char ***lines, char *line)
+{
+	return line != NULL && names_add(mem_ctx, lines, line);
+}
+
+/* The nodes as the last check that looked for them saw them */
+static bool add_nodes(TALLOC_CTX *mem_ctx, const struct rounds *rounds,
+		      const char ***lines)
+{
+	const struct across_result *result = NULL;
+	const struct finding *finding = NULL;
+	bool ok = true;
+	unsigned i;
+
+	for (i = 0; result == NULL; i++) {
+		finding = rounds_finding(rounds, i);
+		if (finding == NULL) {
+			return true;
+		}
+		result = finding->result;
+	}
+	for (i = 0; ok && i < result->num_peers; i++) {
+		const struct across_peer *peer = &result->peers[i];
+		const char *name = across_node_name(mem_ctx, peer->node);
+
+		ok = add_line(mem_ctx, lines, talloc_asprintf(
+			mem_ctx, "%s: its agent %s%s", name,
+			peer->reached ? "answers" : "cannot be reached: ",
+			peer->reached ? "" : peer->why));
+	}
+	return ok;
+}
+
+static bool add_findings(TALLOC_CTX *mem_ctx, const struct rounds *rounds,
+			 const char ***lines)
+{
+	const char **found = rounds_lines(mem_ctx, rounds, true);
+
+	for (; found != NULL && *found != NULL; found++) {
+		bool ok = names_add(mem_ctx, lines, *found);
+
+		if (!ok) {
+			return false;
+		}
+	}
+	return found != NULL;
+}
+
+static void answer_status(struct resident *resident)
+{
+	TALLOC_CTX *frame = talloc_new(resident);
+	const char **lines = NULL;
+	bool ok;
+
+	ok = add_line(frame, &lines, talloc_asprintf(
+		frame, "agent " PINGPONG_VERSION " of %s, process %d, mode %s",
+		across_node_name(frame, resident->nodes->own), (int)getpid(),
+		resident->options->enforce ? "enforce" : "warn"));
+	if (ok) {
+		ok = add_line(frame, &lines, talloc_asprintf(
+			frame, "listens for other nodes on %s, port %u: %s",
+			resident->nodes->own->text,
+			(unsigned)resident->options->port,
+			resident->key != NULL
+				? "TLS with the key of CTDB_PINGPONG_KEY"
+				: "plain, by address (no CTDB_PINGPONG_KEY)"));
+	}
+	if (ok) {
+		ok = add_nodes(frame, resident->rounds, &lines);
+	}
+	if (ok) {
+		ok = add_findings(frame, resident->rounds, &lines);
+	}
+	door_answer(resident->door, "status", ok ? DOOR_OK : DOOR_CHECKING,
+		    lines != NULL ? (const char *const *)lines : no_lines);
+	talloc_free(frame);
+}
+
+/* ---- questions ---------------------------------------------------------- */
+
+static void asked_event(struct resident *resident, const char *what)
+{
+	bool init = strcmp(what, "init") == 0;
+	bool answered = false;
+	int ret;
+
+	if (init) {
+		ret = rounds_begin(resident->rounds);
+		if (ret != 0) {
+			door_answer(resident->door, what, DOOR_REFUSED,
+				    no_lines);
+		}
+		return;
+	}
+	rounds_past_setup(resident->rounds);
+	if (strcmp(what, "monitor") == 0) {
+		resident->self.serving = true;
+	}
+	answered = answer(resident, what);
+	if (answered) {
+		return;
+	}
+	ret = rounds_begin(resident->rounds);
+	if (ret != 0 || resident->self.serving) {
+		door_answer(resident->door, what, DOOR_CHECKING, no_lines);
+	}
+}
+
+static void asked_path(struct resident *resident, const char *what)
+{
+	const char *path = what + sizeof(DOOR_CHECK) - 1;
+	int ret;
+
+	ret = rounds_begin_path(resident->rounds, path);
+	if (ret != 0) {
+		const char *const lines[] = {
+			ret == ENOENT ? "no share that is checked has this "
+					"path" : strerror(ret), NULL,
+		};
+
+		door_answer(resident->door, what, DOOR_CHECKING, lines);
+	}
+}
+
+static void asked(const char *what, void *private_data)
 {
 	struct resident *resident = talloc_get_type_abort(private_data,
 							  struct resident);
 
-	(void)ev;
-	(void)te;
-	(void)now;
-	resident->next = NULL;
-	if (resident->inquiry == NULL) {
-		check_start(resident);
-	}
-}
-
-static void schedule(struct resident *resident)
-{
-	unsigned seconds = resident->options->recheck_interval_s;
-
-	if (resident->doubted) {
-		seconds = CONFIRM_S;
-	} else if (resident->unfit && seconds > UNFIT_S) {
-		seconds = UNFIT_S;
-	}
-	TALLOC_FREE(resident->next);
-	resident->next = tevent_add_timer(
-		resident->ev, resident, tevent_timeval_current_ofs(seconds, 0),
-		next_check, resident);
-}
-
-static const char **copy_lines(TALLOC_CTX *mem_ctx, const char **lines)
-{
-	const char **copy = NULL;
-	size_t num = 0, i;
-
-	while (lines[num] != NULL) {
-		num++;
-	}
-	copy = talloc_zero_array(mem_ctx, const char *, num + 1);
-	for (i = 0; copy != NULL && i < num; i++) {
-		copy[i] = talloc_strdup(copy, lines[i]);
-	}
-	return copy;
-}
-
-static void take_verdict(struct resident *resident, struct inquiry *inquiry)
-{
-	bool turned = resident->known && resident->unfit != inquiry->unfit;
-	const char **line = NULL;
-
-	if (inquiry->unfit && !resident->options->enforce) {
-		inquiry->lines[0] = warned(inquiry, inquiry->lines[0]);
-	}
-	TALLOC_FREE(resident->lines);
-	resident->lines = copy_lines(resident, inquiry->lines);
-	if (resident->lines == NULL) {
-		resident->end = "no memory";
-		return;
-	}
-	resident->unfit = inquiry->unfit;
-	resident->known = true;
-	if (!resident->unfit || !resident->options->enforce) {
-		resident->self.running = true;
-	}
-	/* what is asked for in an event the script logs */
-	for (line = resident->lines; turned && *line != NULL; line++) {
-		log_line("%s", *line);
-	}
-}
-
-/* A node that runs is turned by two checks that agree, not by one. */
-static void check_end(struct inquiry *inquiry)
-{
-	struct resident *resident = inquiry->resident;
-	bool turns = resident->self.running &&
-		     resident->unfit != inquiry->unfit;
-
-	if (turns && !resident->doubted) {
-		resident->doubted = true;
+	if (strcmp(what, "init") == 0 || strcmp(what, "startup") == 0 ||
+	    strcmp(what, "monitor") == 0) {
+		asked_event(resident, what);
+	} else if (strcmp(what, "status") == 0) {
+		answer_status(resident);
+	} else if (strncmp(what, DOOR_CHECK, sizeof(DOOR_CHECK) - 1) == 0) {
+		asked_path(resident, what);
+	} else if (strcmp(what, "quit") == 0) {
+		resident->end = "a newer agent takes over";
 	} else {
-		resident->doubted = false;
-		take_verdict(resident, inquiry);
+		door_answer(resident->door, what, DOOR_CHECKING, no_lines);
 	}
-	resident->inquiry = NULL;
-	talloc_free(inquiry);
-	if (resident->end != NULL) {
-		return;
-	}
-	answer(resident, "init");
-	answer(resident, "startup");
-	schedule(resident);
 }
 
-/* Ends a check with one line. */
-static void check_say(struct inquiry *inquiry, bool unfit, const char *line)
+/* ---- nodes without an agent --------------------------------------------- */
+
+static const struct across_peer *next_unreached(const struct rounds *rounds,
+						unsigned *i)
 {
-	const char **lines = NULL;
-	bool ok = false;
+	const struct finding *lock = rounds_finding(rounds, 0);
+	unsigned num = lock->result != NULL ? lock->result->num_peers : 0;
 
-	if (line != NULL) {
-		ok = names_add(inquiry, &lines, line);
-	}
-	if (!ok) {
-		static const char *const none[] = { NULL };
+	while (*i < num) {
+		const struct across_peer *peer = &lock->result->peers[(*i)++];
 
-		door_answer(inquiry->resident->door, "init", DOOR_REFUSED,
-			    none);
-		inquiry->resident->inquiry = NULL;
-		talloc_free(inquiry);
-		return;
-	}
-	inquiry->lines = lines;
-	inquiry->unfit = unfit;
-	check_end(inquiry);
-}
-
-/* ---- what is stored ----------------------------------------------------- */
-
-/* A refusal by what was found with other nodes not long ago; or NULL */
-static char *stored_refusal(struct inquiry *inquiry)
-{
-	unsigned max_age_s = inquiry->resident->options->max_age_s;
-	const struct stored_use *use = NULL;
-	struct stored_record *record = NULL;
-	time_t now = time(NULL);
-	bool fresh;
-	int ret;
-
-	ret = store_lookup(inquiry, STATEDIR, MOUNTINFO, inquiry->lock.directory,
-			   &record);
-	if (ret != 0) {
-		return NULL;
-	}
-	use = &record->uses[USE_CLUSTER_LOCK];
-	fresh = stored_use_fresh(use, now, max_age_s);
-	if (!fresh || use->scope != SCOPE_CLUSTER || use->fitness != UNFIT) {
-		return NULL;
-	}
-	return talloc_asprintf(
-		inquiry, "REFUSED: '%s' was found unfit for the cluster lock "
-		"%lld s ago with %s: %s. When it has been mended, prove it "
-		"with 'pingpong check', or 'pingpong forget %s'",
-		inquiry->lock.directory, (long long)(now - use->when),
-		use->with, use->reason, inquiry->lock.directory);
-}
-
-/* Which run speaks for this node: the one that it refuses by, else one that
- * it goes on by. */
-static void record(struct inquiry *inquiry, const struct across_result *result)
-{
-	const struct run_result *run = result->local_result;
-	const struct verdict *verdict = result->local_verdict;
-	const char *with = "this node alone";
-	unsigned i;
-	int ret;
-
-	for (i = 0; i < result->num_peers; i++) {
-		const struct across_peer *peer = &result->peers[i];
-		bool speaks = result->refused_by != NULL
-				      ? peer == result->refused_by
-				      : peer->tested && peer->fitness == FIT;
-
-		if (speaks && peer->verdict != NULL) {
-			run = peer->result;
-			verdict = peer->verdict;
-			with = across_node_name(inquiry, peer->node);
+		if (!peer->reached) {
+			return peer;
 		}
 	}
-	if (run == NULL || run->num_members == 0) {
+	return NULL;
+}
+
+static void connected_read(struct tevent_req *subreq)
+{
+	struct resident *resident = tevent_req_callback_data(subreq,
+							     struct resident);
+	const struct across_peer *peer = NULL;
+	bool *connected = NULL;
+	unsigned i = 0;
+	int ret;
+
+	TALLOC_FREE(resident->unreached);
+	ret = connected_recv(subreq, resident, &connected);
+	TALLOC_FREE(subreq);
+	if (ret != 0) {
 		return;
 	}
-	ret = store_write(STATEDIR, run->members[0], verdict,
-			  USE_BIT(inquiry->across.use), time(NULL), with);
-	if (ret != 0) {
-		log_line("the verdict on '%s' could not be stored: %s",
-			 inquiry->across.directory, strerror(ret));
+	while ((peer = next_unreached(resident->rounds, &i)) != NULL) {
+		char *line = NULL;
+
+		if (!connected[peer->node->pnn]) {
+			continue;
+		}
+		line = talloc_asprintf(
+			resident, "WARNING: %s is connected, but its agent "
+			"cannot be reached: %s. Is pingpong installed there, "
+			"00.pingpong enabled, and TCP port %u open (firewall, "
+			"SELinux, AppArmor)? Until then nothing is known of "
+			"locks between it and this node",
+			across_node_name(connected, peer->node), peer->why,
+			(unsigned)resident->options->port);
+		if (line != NULL) {
+			names_add(resident, &resident->unreached, line);
+			talloc_steal(resident->unreached, line);
+		}
+	}
+	talloc_free(connected);
+	if (resident->unreached != NULL &&
+	    resident->options->recheck_interval_s > UNREACHED_S) {
+		rounds_hurry(resident->rounds, UNREACHED_S);
 	}
 }
 
-/* ---- a check ------------------------------------------------------------ */
-
-static int check_start(struct resident *resident)
+static void look_for_unreached(struct resident *resident)
 {
-	struct inquiry *inquiry = talloc_zero(resident, struct inquiry);
 	struct tevent_req *subreq = NULL;
+	unsigned i = 0;
 
-	if (inquiry == NULL) {
-		return ENOMEM;
-	}
-	inquiry->resident = resident;
-	subreq = nodes_send(inquiry, resident->ev, &resident->options->ctdb);
-	if (subreq == NULL) {
-		talloc_free(inquiry);
-		return ENOMEM;
-	}
-	tevent_req_set_callback(subreq, check_nodes_read, inquiry);
-	resident->inquiry = inquiry;
-	return 0;
-}
-
-static void check_nodes_read(struct tevent_req *subreq)
-{
-	struct inquiry *inquiry = tevent_req_callback_data(subreq, struct inquiry);
-	struct resident *resident = inquiry->resident;
-	const char *why = NULL;
-	int ret;
-
-	ret = nodes_recv(subreq, inquiry, &inquiry->nodes, &why);
-	TALLOC_FREE(subreq);
-	if (ret == 0 && inquiry->nodes->own == NULL) {
-		why = "CTDB's nodes: none of them is this host";
-		ret = ENOENT;
-	}
-	if (ret != 0) {
-		check_say(inquiry, true, talloc_asprintf(inquiry, "REFUSED: %s",
-						       why));
+	if (!resident->self.serving ||
+	    next_unreached(resident->rounds, &i) == NULL) {
+		TALLOC_FREE(resident->unreached);
 		return;
 	}
-	subreq = clusterlock_send(inquiry, resident->ev,
-				  &resident->options->ctdb);
-	if (subreq == NULL) {
-		check_say(inquiry, true, NULL);
-		return;
+	subreq = connected_send(resident, resident->ev);
+	if (subreq != NULL) {
+		tevent_req_set_callback(subreq, connected_read, resident);
 	}
-	tevent_req_set_callback(subreq, check_lock_read, inquiry);
-}
-
-static void check_across(struct inquiry *inquiry)
-{
-	struct resident *resident = inquiry->resident;
-	struct tevent_req *subreq = NULL;
-
-	inquiry->across = (struct across){
-		.options = resident->options,
-		.worker = resident->worker,
-		.nodes = inquiry->nodes,
-		.reach = &resident->reach,
-		.greeted = resident->greeted,
-		.name = CLUSTER_LOCK,
-		.directory = inquiry->lock.directory,
-		.use = USE_CLUSTER_LOCK,
-		.door = resident->self.running ? DOOR_AGENT : DOOR_INIT,
-		.timeout_ms = resident->self.running
-				      ? RECHECK_MS
-				      : resident->options->timeout_s * 1000,
-	};
-	subreq = across_send(inquiry, resident->ev, &inquiry->across);
-	if (subreq == NULL) {
-		check_say(inquiry, true, NULL);
-		return;
-	}
-	tevent_req_set_callback(subreq, check_done, inquiry);
-}
-
-static void check_lock_read(struct tevent_req *subreq)
-{
-	struct inquiry *inquiry = tevent_req_callback_data(subreq, struct inquiry);
-	struct resident *resident = inquiry->resident;
-	char *line = NULL;
-	int ret;
-
-	ret = clusterlock_recv(subreq, inquiry, &inquiry->lock);
-	TALLOC_FREE(subreq);
-	if (ret != 0) {
-		check_say(inquiry, true, talloc_asprintf(
-			inquiry, "REFUSED: the cluster lock of ctdb.conf%s%s "
-			"cannot be read: %s",
-			inquiry->lock.value != NULL ? " = " : "",
-			inquiry->lock.value != NULL ? inquiry->lock.value : "",
-			strerror(ret)));
-		return;
-	}
-	talloc_free(resident->directory);
-	resident->directory = talloc_strdup(resident,
-					    inquiry->lock.directory);
-	if (inquiry->lock.kind == CLUSTERLOCK_NONE) {
-		check_say(inquiry, false, talloc_strdup(
-			inquiry, "no cluster lock is set in ctdb.conf: nothing "
-			"to check before this node joins"));
-		return;
-	}
-	if (inquiry->lock.kind == CLUSTERLOCK_HELPER) {
-		check_say(inquiry, false, talloc_asprintf(
-			inquiry, "the cluster lock is no file but '%s': "
-			"nothing to check before this node joins",
-			inquiry->lock.value));
-		return;
-	}
-	if (!resident->self.running) {
-		line = stored_refusal(inquiry);
-	}
-	if (line != NULL) {
-		check_say(inquiry, true, line);
-		return;
-	}
-	check_across(inquiry);
-}
-
-static void check_done(struct tevent_req *subreq)
-{
-	struct inquiry *inquiry = tevent_req_callback_data(subreq, struct inquiry);
-	struct across_result *result = NULL;
-	int ret;
-
-	ret = across_recv(subreq, inquiry, &result);
-	TALLOC_FREE(subreq);
-	if (ret != 0) {
-		check_say(inquiry, true, NULL);
-		return;
-	}
-	inquiry->unfit = words_of_check(inquiry, &inquiry->across, result,
-					&inquiry->lines);
-	if (inquiry->lines == NULL) {
-		check_say(inquiry, true, NULL);
-		return;
-	}
-	record(inquiry, result);
-	check_end(inquiry);
 }
 
 /* ---- mounts that change ------------------------------------------------- */
 
-static char *mount_of_lock(struct resident *resident)
+/* The mounts that the targets lie on, a line each */
+static char *mounts_of_targets(struct resident *resident)
 {
-	struct mount_line *mount = NULL;
-	char *line = NULL;
-	int ret;
+	char *lines = talloc_strdup(resident, "");
+	const struct finding *finding = NULL;
+	size_t i;
 
-	if (resident->directory == NULL) {
-		return NULL;
-	}
-	ret = mount_by_path(resident, MOUNTINFO, resident->directory,
-			    &mount);
-	if (ret == 0) {
-		line = talloc_strdup(resident, mount->line);
+	for (i = 0; (finding = rounds_finding(resident->rounds, i)) != NULL;
+	     i++) {
+		const char *directory = finding->target->directory;
+		struct mount_line *mount = NULL;
+		int ret;
+
+		if (directory == NULL) {
+			continue;
+		}
+		ret = mount_by_path(resident, MOUNTINFO, directory, &mount);
+		lines = talloc_asprintf_append(lines, "%s\n", ret == 0
+					       ? mount->line : "");
 		talloc_free(mount);
 	}
-	return line;
+	return lines;
 }
 
-static void mount_settled(struct tevent_context *ev, struct tevent_timer *te,
-			  struct timeval now, void *private_data)
+static void keep_mounts(struct resident *resident)
+{
+	talloc_free(resident->mounts);
+	resident->mounts = mounts_of_targets(resident);
+}
+
+static void mounts_settled(struct tevent_context *ev, struct tevent_timer *te,
+			   struct timeval now, void *private_data)
 {
 	struct resident *resident = talloc_get_type_abort(private_data,
 							  struct resident);
@@ -451,62 +380,51 @@ static void mount_settled(struct tevent_context *ev, struct tevent_timer *te,
 	(void)te;
 	(void)now;
 	resident->settling = NULL;
-	if (resident->inquiry == NULL) {
-		check_start(resident);
-	}
+	rounds_begin(resident->rounds);
 }
 
 static void mounts_changed(void *private_data)
 {
 	struct resident *resident = talloc_get_type_abort(private_data,
 							  struct resident);
-	char *line = mount_of_lock(resident);
-	bool same = line == resident->mount ||
-		    (line != NULL && resident->mount != NULL &&
-		     strcmp(line, resident->mount) == 0);
+	char *mounts = mounts_of_targets(resident);
+	bool same = mounts != NULL && resident->mounts != NULL &&
+		    strcmp(mounts, resident->mounts) == 0;
 
+	talloc_free(mounts);
 	if (same) {
-		talloc_free(line);
 		return;
 	}
-	talloc_free(resident->mount);
-	resident->mount = line;
+	keep_mounts(resident);
 	TALLOC_FREE(resident->settling);
 	resident->settling = tevent_add_timer(
 		resident->ev, resident,
-		tevent_timeval_current_ofs(SETTLED_S, 0), mount_settled,
+		tevent_timeval_current_ofs(SETTLED_S, 0), mounts_settled,
 		resident);
 }
 
-/* ---- who asks ----------------------------------------------------------- */
+/* ---- rounds ------------------------------------------------------------- */
 
-static void asked(const char *what, void *private_data)
+static void news(bool round_over, void *private_data)
 {
 	struct resident *resident = talloc_get_type_abort(private_data,
 							  struct resident);
-	static const char *const none[] = { NULL };
-	bool init = strcmp(what, "init") == 0;
-	int ret = 0;
+	TALLOC_CTX *frame = NULL;
 
-	if (strcmp(what, "quit") == 0) {
-		resident->end = "a newer agent takes over";
+	answer(resident, "init");
+	if (!round_over) {
 		return;
 	}
-	if (!init && strcmp(what, "startup") != 0 &&
-	    strcmp(what, "monitor") != 0) {
-		door_answer(resident->door, what, DOOR_REFUSED, none);
-		return;
+	answer(resident, "startup");
+	frame = talloc_new(resident);
+	door_answer_all(resident->door, DOOR_CHECK, DOOR_OK,
+			(const char *const *)rounds_lines(
+				frame, resident->rounds, true));
+	talloc_free(frame);
+	if (resident->settling == NULL) {
+		keep_mounts(resident);
 	}
-	if (!init && resident->known) {
-		answer(resident, what);
-		return;
-	}
-	if (resident->inquiry == NULL) {
-		ret = check_start(resident);
-	}
-	if (ret != 0 || strcmp(what, "monitor") == 0) {
-		door_answer(resident->door, what, DOOR_CHECKING, none);
-	}
+	look_for_unreached(resident);
 }
 
 static const char *resolve(TALLOC_CTX *mem_ctx, const char *place,
@@ -515,10 +433,8 @@ static const char *resolve(TALLOC_CTX *mem_ctx, const char *place,
 	const struct resident *resident = talloc_get_type_abort(
 		private_data, struct resident);
 
-	if (strcmp(place, CLUSTER_LOCK) != 0) {
-		return NULL;
-	}
-	return talloc_strdup(mem_ctx, resident->directory);
+	return talloc_strdup(mem_ctx,
+			     rounds_resolve(resident->rounds, place));
 }
 
 static void greeted(unsigned pnn, void *private_data)
@@ -552,6 +468,7 @@ static int read_nodes(struct resident *resident, const char **why)
 	return nodes_recv(req, resident, &resident->nodes, why);
 }
 
+/* What is wrong with it the first round says. */
 static int read_lock(struct resident *resident)
 {
 	struct tevent_req *req = NULL;
@@ -563,8 +480,8 @@ static int read_lock(struct resident *resident)
 	if (req == NULL || !tevent_req_poll(req, resident->ev)) {
 		return ENOMEM;
 	}
-	ret = clusterlock_recv(req, req, &lock);
-	resident->directory = talloc_strdup(resident, lock.directory);
+	clusterlock_recv(req, req, &lock);
+	ret = rounds_set_lock(resident->rounds, lock.directory);
 	talloc_free(req);
 	return ret;
 }
@@ -670,8 +587,10 @@ static int open_doors(struct resident *resident, const char **why)
 	if (ret != 0) {
 		*why = talloc_asprintf(
 			resident, "pingpong's agent cannot listen on port %u "
-			"of %s: %s", (unsigned)resident->options->port,
-			resident->nodes->own->text, strerror(ret));
+			"of %s: %s%s", (unsigned)resident->options->port,
+			resident->nodes->own->text, strerror(ret),
+			ret == EADDRINUSE ? portholder(
+				resident, resident->options->port) : "");
 		return ret;
 	}
 	ret = door_open(resident, resident->ev, RUNDIR "/" DOOR_NAME, asked,
@@ -681,6 +600,22 @@ static int open_doors(struct resident *resident, const char **why)
 				       RUNDIR "/" DOOR_NAME, strerror(ret));
 	}
 	return ret;
+}
+
+static int prepare_rounds(struct resident *resident)
+{
+	resident->config = (struct rounds_config){
+		.options = resident->options,
+		.worker = resident->worker,
+		.reach = &resident->reach,
+		.greeted = resident->greeted,
+		.self = &resident->self,
+		.news_fn = news,
+		.private_data = resident,
+	};
+	resident->rounds = rounds_create(resident, resident->ev,
+					 &resident->config);
+	return resident->rounds != NULL ? 0 : ENOMEM;
 }
 
 static int resident_prepare(struct resident *resident, const char **why)
@@ -698,9 +633,13 @@ static int resident_prepare(struct resident *resident, const char **why)
 		*why = "CTDB's nodes: none of them is this host";
 		return ENOENT;
 	}
-	/* what is wrong with it, the check says */
-	read_lock(resident);
-	ret = read_key(resident, why);
+	ret = prepare_rounds(resident);
+	if (ret == 0) {
+		ret = read_lock(resident);
+	}
+	if (ret == 0) {
+		ret = read_key(resident, why);
+	}
 	if (ret != 0) {
 		return ret;
 	}
@@ -726,7 +665,7 @@ static int resident_prepare(struct resident *resident, const char **why)
 	if (watch == NULL) {
 		return ENOMEM;
 	}
-	resident->mount = mount_of_lock(resident);
+	keep_mounts(resident);
 	return open_doors(resident, why);
 }
 
@@ -769,7 +708,7 @@ void resident_serve(struct resident *resident)
 	}
 	log_line("the agent ends: %s",
 		 ret == 0 ? resident->end : strerror(errno));
-	TALLOC_FREE(resident->inquiry);
+	TALLOC_FREE(resident->rounds);
 	TALLOC_FREE(resident->door);
 	TALLOC_FREE(resident->peers);
 }

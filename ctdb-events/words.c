@@ -4,11 +4,6 @@
 
 #include "ctdb-events/words.h"
 
-static const char *purpose(enum use use)
-{
-	return use == USE_CLUSTER_LOCK ? "the cluster lock" : use_name(use);
-}
-
 /* The first line: stacks of hanging processes come after it */
 static char *first_line(TALLOC_CTX *mem_ctx, const char *text)
 {
@@ -19,10 +14,17 @@ static char *first_line(TALLOC_CTX *mem_ctx, const char *text)
 }
 
 /* That a directory cannot be probed, as it is, makes it useless for a lock;
- * that there is no room for a probe, or no process, does not. */
-static bool is_useless(int err)
+ * that there is no room for a probe, or no process, does not. A share may be
+ * read only, and smbd serves none without its directory. */
+static bool is_useless(const struct target *target, int err)
 {
 	switch (err) {
+	case ENOENT:
+	case ENOTDIR:
+	case EACCES:
+	case EPERM:
+	case EROFS:
+		return target_is_lock(target);
 	case ENOSPC:
 	case EDQUOT:
 	case ENOMEM:
@@ -59,15 +61,15 @@ static const char *remedy_of_errno(int err)
 static char *local_refusal(TALLOC_CTX *mem_ctx, const struct across *across,
 			   const struct across_result *result)
 {
-	const char *remedy = result->local_remedy;
+	const char *remedy = result->local.remedy;
 
 	if (result->local_err != 0) {
 		remedy = remedy_of_errno(result->local_err);
 	}
 	return talloc_asprintf(
 		mem_ctx, "REFUSED: '%s' is not fit for %s: %s. %s",
-		across->directory, purpose(across->use),
-		first_line(mem_ctx, result->local_why),
+		across->target->directory, across->target->whose,
+		first_line(mem_ctx, result->local.reason),
 		remedy != NULL ? remedy : "");
 }
 
@@ -81,12 +83,12 @@ static char *peer_refusal(TALLOC_CTX *mem_ctx, const struct across *across,
 		return talloc_asprintf(
 			mem_ctx, "REFUSED: this node's '%s' is not the "
 			"cluster's: %s has another one: %s. %s",
-			across->directory, node,
+			across->target->directory, node,
 			first_line(mem_ctx, peer->why), peer->remedy);
 	}
 	return talloc_asprintf(
 		mem_ctx, "REFUSED: '%s' is not fit for %s together with %s: "
-		"%s. %s", across->directory, purpose(across->use), node,
+		"%s. %s", across->target->directory, across->target->whose, node,
 		first_line(mem_ctx, peer->why),
 		peer->remedy != NULL ? peer->remedy : "");
 }
@@ -137,20 +139,20 @@ static char *verdict_line(TALLOC_CTX *mem_ctx, const struct across *across,
 {
 	const char *with = fit_peers(mem_ctx, result);
 
-	if (result->local_err != 0 || result->local == UNKNOWN) {
+	if (result->local_err != 0 || result->local.fitness == UNKNOWN) {
 		return talloc_asprintf(
 			mem_ctx, "WARNING: '%s' could not be tested for %s: "
-			"%s", across->directory, purpose(across->use),
-			first_line(mem_ctx, result->local_why));
+			"%s", across->target->directory, across->target->whose,
+			first_line(mem_ctx, result->local.reason));
 	}
 	if (result->num_fit == 0) {
 		return talloc_asprintf(
 			mem_ctx, "'%s' is fit for %s as far as this node can "
-			"tell alone", across->directory,
-			purpose(across->use));
+			"tell alone", across->target->directory,
+			across->target->whose);
 	}
 	return talloc_asprintf(mem_ctx, "'%s' is fit for %s, tested with %s",
-			       across->directory, purpose(across->use), with);
+			       across->target->directory, across->target->whose, with);
 }
 
 static bool add_unfit(TALLOC_CTX *mem_ctx, const struct across *across,
@@ -168,7 +170,7 @@ static bool add_unfit(TALLOC_CTX *mem_ctx, const struct across *across,
 		}
 		ok = names_add(mem_ctx, lines, talloc_asprintf(
 			mem_ctx, "WARNING: '%s' is not fit together with %s, "
-			"which has to refuse: %s", across->directory,
+			"which has to refuse: %s", across->target->directory,
 			across_node_name(mem_ctx, peer->node),
 			first_line(mem_ctx, peer->why)));
 	}
@@ -179,19 +181,19 @@ static char *refusal(TALLOC_CTX *mem_ctx, const struct across *across,
 		     const struct across_result *result)
 {
 	unsigned min = across->options->min_peers;
-	bool useless = is_useless(result->local_err);
+	bool useless = is_useless(across->target, result->local_err);
 
-	if (useless || (result->local_err == 0 && result->local == UNFIT)) {
+	if (useless || (result->local_err == 0 && result->local.fitness == UNFIT)) {
 		return local_refusal(mem_ctx, across, result);
 	}
 	if (result->refused_by != NULL) {
 		return peer_refusal(mem_ctx, across, result->refused_by);
 	}
-	if (result->num_fit < min) {
+	if (across->door == DOOR_INIT && result->num_fit < min) {
 		return talloc_asprintf(
 			mem_ctx, "REFUSED: '%s' was found fit with %u other "
 			"nodes, and CTDB_PINGPONG_MIN_PEERS asks for %u: %s",
-			across->directory, result->num_fit, min,
+			across->target->directory, result->num_fit, min,
 			unknown_peers(mem_ctx, result));
 	}
 	return NULL;

@@ -108,6 +108,6 @@ expect_said "it names the peer" 2 'node 0 (10.77.0.1): no agent listens there'
 stop 2
 
 about "MIN_PEERS"
-on 2 /bin/sh -c 'echo CTDB_PINGPONG_MIN_PEERS=1 \
+on 2 /bin/sh -c 'echo CTDB_PINGPONG_MIN_PEERS=2 \
 	>>/etc/ctdb/events/legacy/00.pingpong.options'
-refused "too few are reached" 2 "CTDB_PINGPONG_MIN_PEERS asks for 1"
+refused "too few are reached" 2 "CTDB_PINGPONG_MIN_PEERS asks for 2"
