@@ -305,7 +305,10 @@ def build_tests(bld):
             of_ctdb = '#include "ctdb-events/' in source.read()
             if of_ctdb and not bld.env.WITH_CTDB:
                 continue
-            program(bld, target(source), [source],
+            files = [source]
+            if '#include "vfs_pingpong/gate.h"' in source.read():
+                files.append('vfs_pingpong/gate.c')
+            program(bld, target(source), files,
                     bld.env.EVENTS + CORE + ' CMOCKA POPT', install_path=None)
     if bld.env.LIB_FUSE3:
         program(bld, 'tests/clusterfs/clusterfs',

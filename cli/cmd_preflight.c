@@ -13,8 +13,9 @@
  * told by the path's string, the path is never touched here.
  *
  * RUNDIR/preflight/MOUNT-ID, which is locked during a check, holds the last
- * answer: "TICKS ANSWER\nPATH\n". TICKS: when, in clock ticks after boot, as
- * in process_look().
+ * answer: "NS ANSWER\nPATH\n". NS: when, in nanoseconds after boot
+ * (CLOCK_BOOTTIME), as in --asked: an answer that is older than the question
+ * is none to it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +35,6 @@
 #include "core/config.h"
 #include "core/member/mounts.h"
 #include "core/member/rundir.h"
-#include "core/probe/process.h"
 #include "core/verdict/store.h"
 #ifdef HAVE_CTDB_EVENTS
 #include "ctdb-events/door.h"
@@ -60,7 +60,7 @@ struct preflight {
 	bool cluster;
 	unsigned timeout_ms;
 	uint64_t end_ms;		/* CLOCK_MONOTONIC */
-	unsigned long long begun;	/* ticks after boot */
+	unsigned long long asked_ns;	/* CLOCK_BOOTTIME */
 	char answer[MAX_ANSWER];
 };
 
@@ -352,17 +352,16 @@ static int take_lock(const struct preflight *preflight, int fd)
 	return ret;
 }
 
-static unsigned long long boot_ticks(void)
+static unsigned long long boot_ns(void)
 {
 	struct timespec ts = {};
-	unsigned long long hz = (unsigned long long)sysconf(_SC_CLK_TCK);
 
 	clock_gettime(CLOCK_BOOTTIME, &ts);
-	return (unsigned long long)ts.tv_sec * hz +
-	       (unsigned long long)ts.tv_nsec * hz / 1000000000;
+	return (unsigned long long)ts.tv_sec * 1000000000 +
+	       (unsigned long long)ts.tv_nsec;
 }
 
-/* An answer to the same question that was given after we were started */
+/* An answer to the same question that was given after we were asked */
 static bool answered(struct preflight *preflight, int fd)
 {
 	char text[MAX_ANSWER + 4200] = "";
@@ -377,7 +376,7 @@ static bool answered(struct preflight *preflight, int fd)
 	text[n] = '\0';
 	when = strtoull(text, &answer, 10);
 	path = strchr(answer, '\n');
-	if (answer[0] != ' ' || path == NULL || when < preflight->begun) {
+	if (answer[0] != ' ' || path == NULL || when < preflight->asked_ns) {
 		return false;
 	}
 	*path++ = '\0';
@@ -400,7 +399,7 @@ static void leave_answer(const struct preflight *preflight, int fd)
 
 	ret = ftruncate(fd, 0);
 	if (ret == 0) {
-		dprintf(fd, "%llu %s\n%s\n", boot_ticks(), preflight->answer,
+		dprintf(fd, "%llu %s\n%s\n", boot_ns(), preflight->answer,
 			preflight->path);
 	}
 }
@@ -505,16 +504,35 @@ static const char *parse_scope(TALLOC_CTX *mem_ctx, const char *text,
 			       "cluster", text);
 }
 
+static const char *parse_asked(TALLOC_CTX *mem_ctx, const char *text,
+			       unsigned long long *ns)
+{
+	char *end = NULL;
+
+	if (text == NULL) {
+		*ns = boot_ns();
+		return NULL;
+	}
+	*ns = strtoull(text, &end, 10);
+	if (text[0] < '0' || text[0] > '9' || *end != '\0') {
+		return talloc_asprintf(mem_ctx, "--asked '%s': expected "
+				       "nanoseconds after boot", text);
+	}
+	return NULL;
+}
+
 /* NULL, or what is wrong */
 static const char *parse(TALLOC_CTX *mem_ctx, int argc, const char **argv,
 			 struct preflight *preflight)
 {
-	char *scope = NULL, *timeout = NULL;
+	char *scope = NULL, *timeout = NULL, *asked = NULL;
 	const struct poptOption options[] = {
 		{ "scope", '\0', POPT_ARG_STRING, &scope, 0,
 		  "what the share asks for", "local|cluster" },
 		{ "timeout", '\0', POPT_ARG_STRING, &timeout, 0,
 		  "seconds for all of it", "S" },
+		{ "asked", '\0', POPT_ARG_STRING, &asked, 0,
+		  "when the question arose (CLOCK_BOOTTIME)", "NS" },
 		POPT_AUTOHELP POPT_TABLEEND
 	};
 	poptContext pc = poptGetContext(NULL, argc, argv, options, 0);
@@ -533,6 +551,9 @@ static const char *parse(TALLOC_CTX *mem_ctx, int argc, const char **argv,
 		error = parse_timeout(mem_ctx, timeout,
 				      &preflight->timeout_ms);
 	}
+	if (error == NULL) {
+		error = parse_asked(mem_ctx, asked, &preflight->asked_ns);
+	}
 	path = poptGetArg(pc);
 	if (error == NULL && (path == NULL || path[0] != '/' ||
 			      poptPeekArg(pc) != NULL)) {
@@ -543,6 +564,7 @@ static const char *parse(TALLOC_CTX *mem_ctx, int argc, const char **argv,
 	}
 	free(scope);
 	free(timeout);
+	free(asked);
 	poptFreeContext(pc);
 	return error;
 }
@@ -561,7 +583,6 @@ int cmd_preflight(int argc, const char **argv)
 {
 	TALLOC_CTX *frame = talloc_new(NULL);
 	struct preflight preflight = {};
-	struct process self = {};
 	const char *error = NULL;
 	int status = EX_USAGE;
 
@@ -572,8 +593,6 @@ int cmd_preflight(int argc, const char **argv)
 		/* nobody may listen any more */
 		signal(SIGPIPE, SIG_IGN);
 		preflight.end_ms = now_ms() + preflight.timeout_ms;
-		process_look(getpid(), &self);
-		preflight.begun = self.start;
 		find_answer(frame, &preflight);
 		status = finish(&preflight);
 	}

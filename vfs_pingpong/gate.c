@@ -199,6 +199,15 @@ static uint64_t now_ms(void)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
+static unsigned long long boot_ns(void)
+{
+	struct timespec ts = {};
+
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	return (unsigned long long)ts.tv_sec * 1000000000 +
+	       (unsigned long long)ts.tv_nsec;
+}
+
 /*
  * The program's signals are as in a fresh process, its descriptors are
  * nothing, the pipe and nothing, its directory is no share's.
@@ -230,11 +239,12 @@ static int prepare(posix_spawnattr_t *attr, posix_spawn_file_actions_t *files,
 static int spawn(const struct gate_places *places, const struct share *share,
 		 unsigned timeout_ms, int answer_fd)
 {
-	char timeout[16];
+	char timeout[16], asked[24];
 	const char *argv[] = {
 		"pingpong", "preflight", "--scope",
 		share->scope == SCOPE_CLUSTER ? "cluster" : "local",
-		"--timeout", timeout, "--", share->path, NULL,
+		"--timeout", timeout, "--asked", asked, "--", share->path,
+		NULL,
 	};
 	const char *envp[] = {
 		"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", NULL,
@@ -245,6 +255,7 @@ static int spawn(const struct gate_places *places, const struct share *share,
 	int ret;
 
 	snprintf(timeout, sizeof(timeout), "%u", timeout_ms / 1000);
+	snprintf(asked, sizeof(asked), "%llu", boot_ns());
 	ret = posix_spawnattr_init(&attr);
 	if (ret != 0) {
 		return ret;

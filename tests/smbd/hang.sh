@@ -26,7 +26,7 @@ no_smbd_waits()
 {
 	local pid
 
-	for pid in $(pgrep -x smbd); do
+	for pid in $(pgrep '^smbd'); do
 		! grep -q fuse "/proc/$pid/stack" 2>/dev/null || return 1
 	done
 }

@@ -133,7 +133,7 @@ smbd_down()
 
 no_smbd()
 {
-	! pgrep -x smbd >/dev/null
+	! pgrep '^smbd' >/dev/null
 }
 
 # smbclient waits 20 s for a tree connect, which a busy machine may need.

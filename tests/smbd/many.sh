@@ -75,7 +75,7 @@ connects()
 its_smbd()
 {
 	ss -Htnp state established '( sport = :445 )' |
-		sed -n 's/.*("smbd",pid=\([0-9]*\),.*/\1/p' | head -n 1
+		sed -n 's/.*("smbd[^"]*",pid=\([0-9]*\),.*/\1/p' | head -n 1
 }
 
 connects good 10
