@@ -18,7 +18,7 @@
 /* As popt leaves them; strings are malloc'ed */
 struct raw {
 	int local, json, no_store, quick;
-	char *uses, *checks, *thorough, *timeout, *rsh, *seed;
+	char *uses, *checks, *thorough, *timeout, *rsh, *seed, *history;
 };
 
 /* ---- one value ----------------------------------------------------------- */
@@ -206,6 +206,16 @@ static const char *parse_seed(TALLOC_CTX *mem_ctx, const char *text,
 					   "number below 2^64", text);
 }
 
+static const char *parse_history(TALLOC_CTX *mem_ctx, const char *text,
+				 const char **file)
+{
+	if (text[0] == '\0') {
+		return "--history '': expected the name of a file";
+	}
+	*file = talloc_strdup(mem_ctx, text);
+	return *file != NULL ? NULL : "no memory";
+}
+
 static const char *check_place(TALLOC_CTX *mem_ctx, const char **places,
 			       unsigned n, const char *place)
 {
@@ -284,6 +294,9 @@ static const char *parse_values(TALLOC_CTX *mem_ctx, poptContext pc,
 	if (error == NULL) {
 		error = parse_seed(mem_ctx, raw->seed, &args->seed);
 	}
+	if (error == NULL && raw->history != NULL) {
+		error = parse_history(mem_ctx, raw->history, &args->history);
+	}
 	if (error == NULL) {
 		error = parse_places(mem_ctx, pc, args);
 	}
@@ -322,6 +335,7 @@ static void free_raw(struct raw *raw)
 	free(raw->timeout);
 	free(raw->rsh);
 	free(raw->seed);
+	free(raw->history);
 }
 
 const char *check_args_parse(TALLOC_CTX *mem_ctx, int argc, const char **argv,
@@ -340,7 +354,8 @@ const char *check_args_parse(TALLOC_CTX *mem_ctx, int argc, const char **argv,
 		{ "quick", '\0', POPT_ARG_NONE, &raw.quick, 0,
 		  "fewer trials, within 10 s", NULL },
 		{ "thorough", '\0', POPT_ARG_STRING, &raw.thorough, 0,
-		  "more trials, S seconds for each check (without =S: 10)",
+		  "until 1 violation in 100,000 can be excluded, or S "
+		  "seconds for each check (without =S: 10)",
 		  "S" },
 		{ "timeout", '\0', POPT_ARG_STRING, &raw.timeout, 0,
 		  "seconds for all of it (60, more with --thorough)", "S" },
@@ -353,6 +368,9 @@ const char *check_args_parse(TALLOC_CTX *mem_ctx, int argc, const char **argv,
 		  "PINGPONG_RSH)", "COMMAND" },
 		{ "seed", '\0', POPT_ARG_STRING, &raw.seed, 0,
 		  "repeat the random choices of an earlier run", "N" },
+		{ "history", '\0', POPT_ARG_STRING, &raw.history, 0,
+		  "write every operation to FILE, a line of JSON each",
+		  "FILE" },
 		POPT_AUTOHELP
 		POPT_TABLEEND
 	};

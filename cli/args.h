@@ -27,6 +27,7 @@ struct check_args {
 	bool store;
 	const char *rsh;
 	uint64_t seed;
+	const char *history;		/* a file, or NULL */
 };
 
 /*

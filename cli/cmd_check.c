@@ -33,6 +33,7 @@ struct job {
 	struct tevent_context *ev;
 	struct tevent_req *req;		/* NULL: over */
 	struct progress progress;
+	FILE *history;			/* or NULL */
 	int signal;			/* that ended it, or 0 */
 	bool late;
 	int err;
@@ -161,6 +162,7 @@ static int run(struct job *job, const char *worker)
 		.timeout_ms = job->args->timeout_ms,
 		.thorough_ms = job->args->thorough_ms,
 		.seed = job->args->seed,
+		.history = job->history,
 		.progress = progress_next,
 		.private_data = job,
 	};
@@ -366,6 +368,40 @@ static double seconds_since(const struct timeval *begin)
 	return (double)took.tv_sec + (double)took.tv_usec / 1e6;
 }
 
+/* Returns 0 or an exit status */
+static int history_open(struct job *job)
+{
+	const char *path = job->args->history;
+
+	if (path == NULL) {
+		return 0;
+	}
+	job->history = fopen(path, "we");
+	if (job->history == NULL) {
+		cli_say("--history '%s': %s", path, strerror(errno));
+		return EX_CANTCREAT;
+	}
+	return 0;
+}
+
+/* As the exit status, unless the history could not be written */
+static int history_close(struct job *job, int status)
+{
+	int failed, ret;
+
+	if (job->history == NULL) {
+		return status;
+	}
+	failed = ferror(job->history);
+	ret = fclose(job->history);
+	if (failed == 0 && ret == 0) {
+		return status;
+	}
+	cli_say("--history '%s': it could not be written as a whole",
+		job->args->history);
+	return EX_IOERR;
+}
+
 static int check(TALLOC_CTX *mem_ctx, const struct check_args *args)
 {
 	struct timeval begin = tevent_timeval_current();
@@ -377,12 +413,16 @@ static int check(TALLOC_CTX *mem_ctx, const struct check_args *args)
 		.seed = args->seed,
 	};
 	const char *worker = cli_worker(mem_ctx);
-	int ret;
+	int ret, status;
 
 	job.ev = tevent_context_init(mem_ctx);
 	if (job.ev == NULL || worker == NULL) {
 		cli_say("%s", strerror(ENOMEM));
 		return EX_SOFTWARE;
+	}
+	status = history_open(&job);
+	if (status != 0) {
+		return status;
 	}
 	/* a member that goes is told as such */
 	signal(SIGPIPE, SIG_IGN);
@@ -390,11 +430,10 @@ static int check(TALLOC_CTX *mem_ctx, const struct check_args *args)
 	if (ret != 0) {
 		job.err = ret;
 	}
-	if (job.result == NULL) {
-		return no_verdict(&job);
-	}
 	report.duration_s = seconds_since(&begin);
-	return judge(mem_ctx, &job, &report);
+	status = job.result == NULL ? no_verdict(&job)
+				    : judge(mem_ctx, &job, &report);
+	return history_close(&job, status);
 }
 
 int cmd_check(int argc, const char **argv)

@@ -16,6 +16,7 @@
 #include "core/checks/catalogue.h"
 #include "core/checks/history.h"
 #include "core/checks/lockstep.h"
+#include "core/checks/record.h"
 #include "core/checks/operation.h"
 #include "core/member/channel.h"
 #include "core/probe/ring.h"
@@ -50,6 +51,7 @@ struct ringrun {
 	unsigned num;
 	unsigned io;		/* enum ring_io */
 	bool judged;		/* members tell their steps */
+	uint64_t seed;		/* of when to linger */
 	uint64_t enough;	/* turns of all together */
 	unsigned max_ms;	/* but not longer than this, */
 	uint64_t least;		/* unless it were less than this: */
@@ -226,6 +228,7 @@ static void ring_request(const struct ringrun_state *state, unsigned i,
 		request->start = i;
 		request->io = rr->io;
 		request->count = rr->judged ? SLICE_STEPS : 0;
+		request->value = rr->seed + i;
 		request->window_ms = phase == PHASE_SLICE ? state->slice_ms
 							   : 0;
 		break;
@@ -767,6 +770,9 @@ static void ring_take_log(struct ringrun_state *state, unsigned i,
 	set_clock(&state->clocks[i], sent_ns, a->clock_ns);
 	history_add_ring(rr->history, i, steps, num, ring_nlocks(rr), rr->io);
 	to_our_clock(state, i, from);
+	record_ring(run_history(rr->run), run_check(rr->run), rr->members,
+		    rr->history->ops + from, rr->history->num - from, rr->io,
+		    sizeof(uint64_t));
 	talloc_free(steps);
 	state->more[i] = a->count > 0;
 }
@@ -1049,7 +1055,7 @@ static struct tevent_req *ring_check_send(TALLOC_CTX *mem_ctx,
 		[RUN_QUICK] = { 5000, 300, 0, 0 },
 		/* one wrong in 1,000 does not go unseen */
 		[RUN_DEFAULT] = { 10000, 900, 6000, 3000 },
-		/* nor one in 100,000 */
+		/* nor RUN_THOROUGH_RATE */
 		[RUN_THOROUGH] = { 400000, 0, 0, 0 },
 	};
 	struct ring_check_state *state = NULL;
@@ -1067,6 +1073,7 @@ static struct tevent_req *ring_check_send(TALLOC_CTX *mem_ctx,
 		return tevent_req_post(req, ev);
 	}
 	state->rr->judged = true;
+	state->rr->seed = run_random(run) >> 1;
 	state->rr->enough = sizes[level].enough;
 	state->rr->max_ms = sizes[level].max_ms;
 	state->rr->least = sizes[level].least;

@@ -1002,7 +1002,8 @@ static bool enough(const struct rounds_state *state)
 	uint64_t ms = (ring_now() - state->begin_ns) / 1000000;
 	enum outcome outcome = state->result->outcome;
 	bool done = state->trial >= trials(state);
-	bool over = ms >= budget_ms(state->run);
+	bool sure = violation_bound(state->compared, 0) <= RUN_THOROUGH_RATE;
+	bool over = sure || ms >= budget_ms(state->run);
 	unsigned left = run_left_ms(state->run);
 
 	if (state->check->go_on) {

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "core/checks/operation.h"
+#include "core/checks/record.h"
 #include "core/checks/run.h"
 #include "core/member/channel.h"
 #include "core/probe/dir.h"
@@ -45,6 +46,7 @@ struct run {
 	unsigned num_members;
 	uint64_t end_ms;		/* CLOCK_MONOTONIC */
 	uint64_t random;
+	const char *check;		/* that runs; NULL: before and after */
 	uint64_t names;
 	char dir_name[PROBE_NAME_MAX];
 	bool cleaned;			/* that was removed again, or tried */
@@ -121,6 +123,26 @@ void run_file_name(struct run *run, char name[PROBE_NAME_MAX])
 {
 	snprintf(name, PROBE_NAME_MAX, "probe.%llu",
 		 (unsigned long long)++run->names);
+}
+
+/* Each check draws its own numbers, whatever ran before it */
+static void run_seed(struct run *run, const char *check)
+{
+	run->check = check;
+	run->random = run->options.seed;
+	for (; *check != '\0'; check++) {
+		run->random = run->random * 31 + (unsigned char)*check;
+	}
+}
+
+FILE *run_history(const struct run *run)
+{
+	return run->options.history;
+}
+
+const char *run_check(const struct run *run)
+{
+	return run->check;
 }
 
 uint64_t run_random(struct run *run)
@@ -251,6 +273,7 @@ struct tevent_req *run_kill_send(TALLOC_CTX *mem_ctx,
 	state->run = run;
 	state->member = member;
 	state->full_time = ms == KILL_MS;
+	record_kill(run->options.history, run->check, member, ring_now());
 	subreq = member_kill_send(state, ev, run->members[member], false,
 				  ms < CLEANUP_MS ? CLEANUP_MS : ms);
 	if (tevent_req_nomem(subreq, req)) {
@@ -415,6 +438,7 @@ struct run_call_state {
 	struct run *run;
 	unsigned member;
 	struct probe_request request;
+	uint64_t sent_ns;
 	struct probe_answer answer;
 	bool full_time;			/* its silence would be a hang */
 	struct member_autopsy autopsy;
@@ -465,6 +489,9 @@ static void run_call_answered(struct tevent_req *subreq)
 
 	ret = member_call_recv(subreq, &state->answer);
 	TALLOC_FREE(subreq);
+	record_call(state->run->options.history, state->run->check,
+		    state->member, &state->request, ret, &state->answer,
+		    state->sent_ns, ring_now());
 	if (ret == 0) {
 		run_call_done(req);
 		return;
@@ -699,7 +726,7 @@ struct tevent_req *run_send(TALLOC_CTX *mem_ctx, struct tevent_context *ev,
 	}
 	run->ev = ev;
 	run->options = *options;
-	run->random = options->seed;
+	record_begin(options->history, options);
 	run->end_ms = now_ms() + options->timeout_ms;
 	probe_dir_make_name(run->dir_name, sizeof(run->dir_name),
 			    options->timeout_ms / 1000 + LIFETIME_SLACK_S);
@@ -1158,6 +1185,7 @@ static void run_next_check(struct tevent_req *req)
 		}
 		res->outcome = OUTCOME_PASS;
 		state->current = res;
+		run_seed(run, res->check->name);
 		subreq = res->check->send(state, state->ev, run, res);
 		if (tevent_req_nomem(subreq, req)) {
 			return;

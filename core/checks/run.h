@@ -10,6 +10,8 @@
 #ifndef PINGPONG_CHECKS_RUN_H
 #define PINGPONG_CHECKS_RUN_H
 
+#include <stdio.h>
+
 #include "core/checks/check.h"
 #include "core/member/member.h"
 
@@ -29,6 +31,7 @@ struct run_options {
 	unsigned timeout_ms;		/* for the whole run */
 	unsigned thorough_ms;		/* RUN_THOROUGH: for the rare faults */
 	uint64_t seed;
+	FILE *history;			/* core/checks/record.h; or NULL */
 	/* Called before each check, and with NULL at the end; or NULL. */
 	void (*progress)(const char *check, unsigned done, unsigned total,
 			 void *private_data);
@@ -80,10 +83,18 @@ unsigned run_op_ms(const struct run *run);
 /* A file name of this run that nobody has used or looked up yet. */
 void run_file_name(struct run *run, char name[PROBE_NAME_MAX]);
 
-/* Next number of the seeded generator. */
+/* Next number of the generator, which begins with each check by the run's
+ * seed. */
 uint64_t run_random(struct run *run);
 
-/* How long RUN_THOROUGH may go on with one check, 0 at other levels */
+/* Where its operations are recorded, or NULL; the check that runs, or NULL */
+FILE *run_history(const struct run *run);
+const char *run_check(const struct run *run);
+
+/* RUN_THOROUGH goes on with a check that counts until so rare a violation can
+ * be excluded (95 %), or */
+#define RUN_THOROUGH_RATE 1e-5
+/* as long as this says; 0 at other levels. */
 unsigned run_thorough_ms(const struct run *run);
 
 /*

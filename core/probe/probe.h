@@ -57,8 +57,8 @@ enum probe_op {
 			 * 2 .., for at most patience_ms; answer: count
 			 * granted, err of the first that was not */
 	PROBE_RING,	/* take the ring's start byte (window_ms 0; count:
-			 * steps of a window to be kept), or make turns for
-			 * window_ms; see below */
+			 * steps of a window to be kept; value: a seed), or
+			 * make turns for window_ms; see below */
 	PROBE_RING_LOG,	/* steps of the ring that were not told before, as
 			 * many as fit; count: how many are left */
 	PROBE_RING_END,	/* let the ring's last byte go */

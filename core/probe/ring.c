@@ -257,7 +257,7 @@ static bool log_full(const struct ring *ring)
 /* A quarter of the turns, none of them regularly */
 static void linger(const struct ring *ring, uint64_t turn_ns)
 {
-	uint64_t mix = (ring->turns + ring->start) * 0x9e3779b97f4a7c15ULL;
+	uint64_t mix = (ring->turns + ring->seed) * 0x9e3779b97f4a7c15ULL;
 	uint64_t until = 0;
 
 	if (mix >> 62 != 0) {

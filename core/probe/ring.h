@@ -82,6 +82,7 @@ struct ring {
 	int fd;			/* for I/O: a file of nlocks * width bytes */
 	uint64_t nlocks;
 	uint64_t start;		/* byte to begin with, below nlocks */
+	uint64_t seed;		/* chooses the turns of RING_LINGER */
 	enum ring_io io;
 	enum ring_family family;
 	bool getlk;		/* -c: F_GETLK of the own byte each turn; a

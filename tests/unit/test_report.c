@@ -113,7 +113,7 @@ static struct fixture *healthy(void)
 	json_object_set_new(r->metrics, "turns_per_s", json_integer(81234));
 	json_object_set_new(r->metrics, "trials", json_integer(40617));
 	json_object_set_new(r->metrics, "violations", json_integer(0));
-	json_object_set_new(r->metrics, "violation_rate_below",
+	json_object_set_new(r->metrics, "violation_bound_95",
 			    json_real(7.375e-5));
 	json_object_set_new(r->metrics, "latency_us", json_object());
 	fixture_set(f, "lock.handoff", OUTCOME_SLOW,
