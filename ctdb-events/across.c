@@ -400,6 +400,12 @@ static void pair_done(struct tevent_req *subreq)
 	*fit = UNKNOWN;
 	if (pair->parties[0] == 0) {
 		peer->why = why;
+		peer->unaware = ret == EACCES &&
+				!target_is_lock(state->across->target);
+		if (peer->unaware) {
+			peer->why = "it has no share there, or has not read "
+				    "its shares yet";
+		}
 		if (ret == 0) {
 			take_verdict(state, peer, result);
 			*fit = peer->fitness;

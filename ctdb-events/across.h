@@ -41,6 +41,7 @@ struct across_peer {
 	const struct ctdb_node *node;
 	bool running;
 	bool reached;			/* its agent answered */
+	bool unaware;			/* but knows of no such target (yet) */
 	bool tested;			/* fitness says something */
 	enum fitness fitness;		/* of both together */
 	const char *why;		/* not fit, or not tested: one line */

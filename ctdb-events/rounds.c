@@ -17,7 +17,8 @@
 #define RECHECK_MS 10000
 
 /* When the next round comes: to confirm a verdict that would turn, or to read
- * shares that could not be read; while something is unfit */
+ * shares that could not be read; while something is unfit, or another node
+ * that starts does not know a share yet */
 #define CONFIRM_S 1
 #define UNFIT_S 5
 
@@ -170,6 +171,21 @@ void rounds_hurry(struct rounds *rounds, unsigned seconds)
 	}
 }
 
+/* One that starts will know the target soon. */
+static bool may_know_soon(const struct across_result *result)
+{
+	unsigned i;
+
+	for (i = 0; result != NULL && i < result->num_peers; i++) {
+		const struct across_peer *peer = &result->peers[i];
+
+		if (peer->unaware && !peer->running) {
+			return true;
+		}
+	}
+	return false;
+}
+
 static void schedule(struct rounds *rounds)
 {
 	unsigned seconds = rounds->config->options->recheck_interval_s;
@@ -179,7 +195,9 @@ static void schedule(struct rounds *rounds)
 	for (i = 0; (finding = rounds_finding(rounds, i)) != NULL; i++) {
 		if (finding->doubted) {
 			seconds = CONFIRM_S;
-		} else if (finding->refused && seconds > UNFIT_S) {
+		} else if ((finding->refused ||
+			    may_know_soon(finding->result)) &&
+			   seconds > UNFIT_S) {
 			seconds = UNFIT_S;
 		}
 	}
