@@ -680,7 +680,7 @@ static uint64_t many_count(const struct run *run)
 	uint64_t fit = 500000000ULL / run_lock_ns(run);
 	uint64_t most = 3000000000ULL / run_lock_ns(run);
 	uint64_t count = run_level(run) == RUN_QUICK ? MANY_ENOUGH :
-			 run_level(run) == RUN_THOROUGH ? 10000 : 3000;
+			 run_level(run) == RUN_THOROUGH ? 10000 : 2000;
 
 	if (fit >= count) {
 		return count;

@@ -596,6 +596,7 @@ struct run_state {
 	unsigned next;			/* check */
 	unsigned cleaner;		/* member */
 	struct check_result *current;
+	uint64_t check_ns;		/* when it began */
 };
 
 static void run_start_next(struct tevent_req *req);
@@ -1186,6 +1187,7 @@ static void run_next_check(struct tevent_req *req)
 		res->outcome = OUTCOME_PASS;
 		state->current = res;
 		run_seed(run, res->check->name);
+		state->check_ns = ring_now();
 		subreq = res->check->send(state, state->ev, run, res);
 		if (tevent_req_nomem(subreq, req)) {
 			return;
@@ -1205,6 +1207,9 @@ static void run_check_done(struct tevent_req *subreq)
 
 	ret = state->current->check->recv(subreq);
 	TALLOC_FREE(subreq);
+	json_object_set_new(state->current->metrics, "took_ms",
+			    json_real((double)(ring_now() - state->check_ns) /
+				      1e6));
 	if (ret != 0) {
 		tevent_req_error(req, (uint64_t)ret);
 		return;

@@ -29,17 +29,26 @@
 static volatile sig_atomic_t probe_interrupted;
 static volatile sig_atomic_t ended;
 
+/*
+ * A value's part of its pattern: the low bits survive whatever the offset, so
+ * that neighbouring values never share a byte; never 0
+ */
+static uint8_t pattern_of_value(uint64_t value)
+{
+	return (uint8_t)((value % 15) + 1);
+}
+
+static uint8_t pattern_of_offset(uint64_t offset)
+{
+	return (uint8_t)(((offset * 0x9e3779b97f4a7c15ULL) >> 56) & 0xf0);
+}
+
 uint8_t probe_pattern(uint64_t value, uint64_t offset)
 {
-	uint64_t x;
-
 	if (value == 0) {
 		return 0;
 	}
-	/* the low bits of the value survive whatever the offset, so that
-	 * neighbouring values never share a byte; never 0 */
-	x = offset * 0x9e3779b97f4a7c15ULL;
-	return (uint8_t)(((x >> 56) & 0xf0) ^ ((value % 15) + 1));
+	return pattern_of_offset(offset) ^ pattern_of_value(value);
 }
 
 static void interrupted(int sig)
@@ -90,14 +99,41 @@ static void patience_end(void)
 	setitimer(ITIMER_REAL, &it, NULL);
 }
 
+/* A check of data spends most of its own time here */
 static void fill_pattern(uint8_t *buf, size_t n, uint64_t value,
 			 uint64_t offset)
 {
+	uint8_t of_value = pattern_of_value(value);
 	size_t i;
 
-	for (i = 0; i < n; i++) {
-		buf[i] = probe_pattern(value, offset + i);
+	if (value == 0) {
+		memset(buf, 0, n);
+		return;
 	}
+	for (i = 0; i < n; i++) {
+		buf[i] = pattern_of_offset(offset + i) ^ of_value;
+	}
+}
+
+/* Offset of the first byte that is not the pattern's; n: there is none */
+static size_t first_difference(const uint8_t *buf, size_t n, uint64_t value,
+			       uint64_t offset)
+{
+	uint8_t of_value = pattern_of_value(value);
+	size_t i;
+
+	if (value == 0) {
+		for (i = 0; i < n && buf[i] == 0; i++) {
+			;
+		}
+		return i;
+	}
+	for (i = 0; i < n; i++) {
+		if (buf[i] != (pattern_of_offset(offset + i) ^ of_value)) {
+			break;
+		}
+	}
+	return i;
 }
 
 static void explain(struct probe_answer *answer, uint64_t value, uint8_t seen)
@@ -118,7 +154,7 @@ static void compare_pattern(struct probe_answer *answer, const uint8_t *buf,
 {
 	size_t i;
 
-	for (i = 0; i < n; i++) {
+	for (i = first_difference(buf, n, value, offset); i < n; i++) {
 		if (buf[i] == probe_pattern(value, offset + i)) {
 			continue;
 		}

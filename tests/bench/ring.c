@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Contenders for tests/bench/run, beside stock ping_pong and ours
+ * Contenders for tests/bench/rings, beside stock ping_pong and ours
  *
  *   ring bare [-rwm] FILE NUM_LOCKS
  *	The ring without anything around its system calls: what the kernel
