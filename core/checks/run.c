@@ -97,18 +97,26 @@ unsigned run_left_ms(const struct run *run)
 	return now < run->end_ms ? (unsigned)(run->end_ms - now) : 0;
 }
 
-/* what an operation must be given before its silence is called a hang */
-static unsigned run_full_op_ms(const struct run *run)
+/* a part of the run's time, so that a short one gets further than its first
+ * hang */
+static unsigned run_part_ms(const struct run *run, unsigned part)
 {
-	unsigned half = run->options.timeout_ms / 2;
+	unsigned ms = run->options.timeout_ms / part;
 
-	return half < OP_MAX_MS ? half : OP_MAX_MS;
+	return ms < OP_MAX_MS ? ms : OP_MAX_MS;
+}
+
+/* what an operation must be given before its silence is called a hang: less
+ * than it is given as long as there is time */
+static unsigned run_hang_ms(const struct run *run)
+{
+	return run_part_ms(run, 4);
 }
 
 unsigned run_op_ms(const struct run *run)
 {
 	unsigned left = run_left_ms(run);
-	unsigned full = run_full_op_ms(run);
+	unsigned full = run_part_ms(run, 2);
 
 	return left < full ? left : full;
 }
@@ -468,7 +476,7 @@ struct tevent_req *run_call_send(TALLOC_CTX *mem_ctx,
 	state->run = run;
 	state->member = member;
 	state->request = *request;
-	state->full_time = timeout_ms >= run_full_op_ms(run);
+	state->full_time = timeout_ms >= run_hang_ms(run);
 	subreq = member_call_send(state, ev, run->members[member], request,
 				  fd, timeout_ms);
 	if (tevent_req_nomem(subreq, req)) {

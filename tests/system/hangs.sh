@@ -4,14 +4,14 @@
 # Hangs are results: a call that never returns ends the run within its
 # deadline, as hung, with what the stuck task is doing; the other checks are
 # reported as what they are; and nobody waits for the stuck task.
-# limit: 800
+# limit: 400
 
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
 
 need sshfs
 
-DEADLINE=30
+DEADLINE=20
 # What a run may take beyond its deadline before it counts as hung itself.
 PATIENCE=20
 
@@ -76,7 +76,10 @@ timeout -s KILL $((DEADLINE + PATIENCE)) \
 	"$PINGPONG" check --json --timeout $DEADLINE "$MNT"/node* \
 	>"$OUT" 2>"$ERR" </dev/null &
 pid=$!
-sleep 1
+for _ in $(seq 500); do
+	[ ! -d "$MNT/.state/back/.pingpong" ] || break
+	sleep 0.01
+done
 clients STOP
 wait $pid
 STATUS=$?
