@@ -61,6 +61,7 @@ static void visibility_build(struct rounds *r)
 
 static const struct rounds_check visibility = {
 	.build = visibility_build,
+	.new_names = true,
 	.trials = {
 		[RUN_LIGHT] = 2,
 		[RUN_QUICK] = 4,

@@ -14,9 +14,6 @@
  * anything being wrong: FUSE's RELEASE comes up to 1 ms after close() */
 #define RETRY_MS 2
 
-/* A name made by one member is there for the others within this time */
-#define OPEN_WITHIN_MS 1000
-
 /* CTDB: RecLockLatencyMs (ctdb-tunables(7)) */
 #define SLOW_LIMIT_NS 1000000000ULL
 
@@ -137,7 +134,7 @@ struct step *step_make(struct script *s, unsigned who, unsigned slot)
 {
 	struct step *step = step_call(s, who, PROBE_OPEN, slot, WANT_DONE);
 
-	step->req.make = true;
+	step->req.make = !s->made;
 	strcpy(step->req.name, s->file);
 	step->setup = true;
 	return step;
@@ -148,7 +145,7 @@ struct step *step_open(struct script *s, unsigned who, unsigned slot)
 	struct step *step = step_call(s, who, PROBE_OPEN, slot, WANT_DONE);
 
 	strcpy(step->req.name, s->file);
-	step->within_ms = OPEN_WITHIN_MS;
+	step->within_ms = run_name_ms(s->run);
 	step->setup = true;
 	return step;
 }
@@ -575,6 +572,9 @@ static void lockstep_judge(struct tevent_req *req, int ret,
 	if (as_wanted(step, a)) {
 		note_lock_time(s, step, a);
 		s->compared += step->want != WANT_ANY && !step->setup;
+		if (step->req.op == PROBE_OPEN) {
+			run_note_name(s->run, waited_ms, true);
+		}
 		if (step->slow_after_ms > 0 &&
 		    waited_ms > step->slow_after_ms &&
 		    s->outcome == OUTCOME_PASS) {
@@ -587,6 +587,9 @@ static void lockstep_judge(struct tevent_req *req, int ret,
 	    run_left_ms(s->run) > RETRY_MS) {
 		lockstep_sleep(req, RETRY_MS, lockstep_again);
 		return;
+	}
+	if (step->req.op == PROBE_OPEN && a->err == ENOENT) {
+		run_note_name(s->run, waited_ms, false);
 	}
 	s->compared += !step->setup;
 	lockstep_wrong(state, step, a);
@@ -978,21 +981,14 @@ struct many_state {
 	script_judge_fn judge;
 };
 
+/* The files of scripts with different makers */
+struct script_files {
+	char name[PROBE_NAME_MAX];
+	bool made;
+};
+
 static void many_start(struct tevent_req *req);
 static void many_done(struct tevent_req *subreq);
-
-static struct script *script_new(TALLOC_CTX *mem_ctx, struct run *run,
-				 enum probe_family family)
-{
-	struct script *script = talloc_zero(mem_ctx, struct script);
-
-	if (script != NULL) {
-		script->run = run;
-		script->family = family;
-		run_file_name(run, script->file);
-	}
-	return script;
-}
 
 static struct tevent_req *many_create(TALLOC_CTX *mem_ctx,
 				      struct tevent_context *ev,
@@ -1025,22 +1021,35 @@ static struct tevent_req *many_create(TALLOC_CTX *mem_ctx,
 	return req;
 }
 
+/* One more script, for which a makes the file */
 static void many_add(struct tevent_req *req, enum probe_family family,
 		     script_build_fn build, unsigned num_cast, unsigned a,
-		     unsigned b)
+		     unsigned b, const struct script_files *files)
 {
 	struct many_state *state = tevent_req_data(req, struct many_state);
-	struct script *script = script_new(state->scripts, state->run,
-					   family);
+	struct script *script = talloc_zero(state->scripts, struct script);
 
 	if (tevent_req_nomem(script, req)) {
 		return;
 	}
+	script->run = state->run;
+	script->family = family;
 	script->cast[0] = a;
 	script->cast[1] = b;
 	script->num_cast = num_cast;
+	script->made = files->made;
+	snprintf(script->file, sizeof(script->file), "%.70s.%u", files->name,
+		 a);
 	build(script);
 	state->scripts[state->num_scripts++] = script;
+}
+
+static struct script_files files_new(struct run *run)
+{
+	struct script_files files = {};
+
+	files.made = run_files(run, files.name);
+	return files;
 }
 
 static struct tevent_req *many_begin(struct tevent_req *req,
@@ -1068,17 +1077,20 @@ static struct tevent_req *some_pairs_send(TALLOC_CTX *mem_ctx,
 	struct many_state *state = NULL;
 	struct tevent_req *req = many_create(mem_ctx, ev, run, result,
 					     near + far, &state);
+	struct script_files files;
 	unsigned i;
 
 	if (req == NULL) {
 		return NULL;
 	}
 	state->judge = judge;
+	files = files_new(run);
 	for (i = 0; i < near; i++) {
-		many_add(req, family, build, 2, i, (i + 1) % n);
+		many_add(req, family, build, 2, i, (i + 1) % n, &files);
 	}
+	files = files_new(run);
 	for (i = 0; i < far; i++) {
-		many_add(req, family, build, 2, i, i + far);
+		many_add(req, family, build, 2, i, i + far, &files);
 	}
 	return many_begin(req, ev);
 }
@@ -1118,14 +1130,16 @@ struct tevent_req *singles_send(TALLOC_CTX *mem_ctx,
 	struct many_state *state = NULL;
 	struct tevent_req *req = many_create(mem_ctx, ev, run, result, n,
 					     &state);
+	struct script_files files;
 	unsigned i;
 
 	if (req == NULL) {
 		return NULL;
 	}
 	state->judge = judge;
+	files = files_new(run);
 	for (i = 0; i < n; i++) {
-		many_add(req, family, build, 1, i, i);
+		many_add(req, family, build, 1, i, i, &files);
 	}
 	return many_begin(req, ev);
 }

@@ -70,6 +70,7 @@ struct script {
 					 * refused here says nothing of other
 					 * locks */
 	char file[PROBE_NAME_MAX];
+	bool made;			/* it is there already */
 	struct step *steps;		/* talloc array */
 	size_t num_steps;
 	bool oom;

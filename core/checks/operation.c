@@ -11,6 +11,7 @@
 static const char *const texts[PROBE_OPS] = {
 	[PROBE_RESET] = "close",
 	[PROBE_OPEN] = "open",
+	[PROBE_MAKE_MANY] = "open of many",
 	[PROBE_CLOSE] = "close",
 	[PROBE_WRITE] = "pwrite",
 	[PROBE_READ] = "pread",

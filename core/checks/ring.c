@@ -11,6 +11,7 @@
  * add up to all turns.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/checks/catalogue.h"
@@ -97,6 +98,7 @@ struct ringrun_state {
 	struct ringrun *rr;
 	enum ring_phase phase;
 	char file[PROBE_NAME_MAX];
+	bool made;		/* it is there already */
 	bool one_clock;		/* members of one host */
 	struct ring_clock *clocks;
 	unsigned pending;
@@ -106,7 +108,7 @@ struct ringrun_state {
 	uint64_t slice_begin_ns;
 	unsigned slices;
 	unsigned slice_ms;
-	uint64_t open_until_ns;
+	uint64_t open_ns;
 	struct tevent_req *timer;
 	bool late;		/* somebody could not be frozen */
 };
@@ -195,7 +197,7 @@ static struct tevent_req *ringrun_send(TALLOC_CTX *mem_ctx,
 	history_begin(rr);
 	rr->out->run = rr->run;
 	rr->out->outcome = OUTCOME_PASS;
-	run_file_name(rr->run, state->file);
+	state->made = run_files(rr->run, state->file);
 	ring_phase_begin(req, PHASE_OPEN);
 	if (!tevent_req_is_in_progress(req)) {
 		return tevent_req_post(req, ev);
@@ -214,8 +216,9 @@ static void ring_request(const struct ringrun_state *state, unsigned i,
 	case PHASE_OPEN:
 	case PHASE_OPEN_OTHERS:
 		request->op = PROBE_OPEN;
-		request->make = phase == PHASE_OPEN;
-		strcpy(request->name, state->file);
+		request->make = phase == PHASE_OPEN && !state->made;
+		snprintf(request->name, sizeof(request->name), "%.70s.0",
+			 state->file);
 		break;
 	case PHASE_SIZE:
 		request->op = PROBE_TRUNCATE;
@@ -325,7 +328,7 @@ static void ring_phase_begin(struct tevent_req *req, enum ring_phase phase)
 		tevent_req_done(req);
 		return;
 	case PHASE_OPEN_OTHERS:
-		state->open_until_ns = ring_now() + 1000000000ULL;
+		state->open_ns = ring_now();
 		break;
 	case PHASE_SLICE:
 		memset(state->answered, 0, rr->num * sizeof(bool));
@@ -932,13 +935,17 @@ static void ring_answered(struct tevent_req *subreq)
 	state->pending--;
 	if (ret == 0 && answer.err == ENOENT &&
 	    state->phase == PHASE_OPEN_OTHERS &&
-	    ring_now() < state->open_until_ns) {
+	    ring_now() - state->open_ns < run_name_ms(rr->run) * 1000000ULL) {
 		/* the name is on its way; ask all who are left again */
 		state->sent[i] = false;
 		if (state->timer == NULL) {
 			ring_sleep(req, 2, ring_open_again);
 		}
 		return;
+	}
+	if (state->phase == PHASE_OPEN_OTHERS) {
+		run_note_name(rr->run, (ring_now() - state->open_ns) /
+				       1000000, answer.err != ENOENT);
 	}
 	ring_take(state, i, ret, sent_ns, &answer, autopsy);
 	if (state->pending == 0 &&

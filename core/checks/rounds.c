@@ -18,6 +18,12 @@
 #define AGAIN_MS 2
 #define AGAIN_MAX_MS 50
 
+/* What is not seen without a lock is waited for until a cache's time is over,
+ * but not longer than this; and where there is little time, only so long that
+ * it is late */
+#define CACHE_PATIENCE_MS 6000
+#define HURRY_MS 1200
+
 /* rounds before the wrong one that the evidence tells */
 #define TRAIL_ROUNDS 8
 
@@ -431,6 +437,8 @@ struct tevent_req *rounds_send(TALLOC_CTX *mem_ctx, struct tevent_context *ev,
 static void trial_begin(struct rounds_state *state)
 {
 	struct rounds *r = NULL;
+	bool made;
+	size_t i;
 
 	TALLOC_FREE(state->r);
 	r = state->r = talloc_zero(state, struct rounds);
@@ -447,7 +455,11 @@ static void trial_begin(struct rounds_state *state)
 	r->outcome = OUTCOME_PASS;
 	run_file_name(state->run, r->file);
 	run_file_name(state->run, r->file2);
+	made = !state->check->new_names && run_files(state->run, r->file);
 	state->check->build(r);
+	for (i = 0; made && i < r->num_rounds; i++) {
+		r->list[i].req.make = false;
+	}
 	state->clean_at = r->num_rounds;
 	round_add(r, MINE, PROBE_RESET, 0)->see = SEE_ANYTHING;
 	round_add(r, MINE, PROBE_UNLINK, 0)->see = SEE_ANYTHING;
@@ -505,10 +517,8 @@ static void look_send(struct rounds_state *state, unsigned member)
 	struct probe_request req = round->req;
 	unsigned ms = run_op_ms(state->run);
 
-	if (round->whose != OURS) {
-		add_maker(req.name, maker_of(state, member));
-		add_maker(req.name2, maker_of(state, member));
-	}
+	add_maker(req.name, maker_of(state, member));
+	add_maker(req.name2, maker_of(state, member));
 	if (req.op == PROBE_APPEND) {
 		req.value += member * req.count;
 	}
@@ -703,6 +713,9 @@ static void round_conclude(struct rounds_state *state, bool at_last,
 		trial_end(state, OUTCOME_PASS);
 		return;
 	}
+	if (round->setup && round->req.op == PROBE_OPEN && err == ENOENT) {
+		run_note_name(state->run, age_ms, false);
+	}
 	if (kind == ERRNO_SHORTAGE || round->setup) {
 		state->found.why = talloc_asprintf(
 			result, "could not be prepared: %s: %s",
@@ -762,7 +775,8 @@ static void look_judge(struct rounds_state *state, unsigned member,
 
 	if (right) {
 		look->asked = false;
-		if (round->req.op == PROBE_OPEN && round->req.make) {
+		if (round->req.op == PROBE_OPEN && round->whose == MINE &&
+		    round->see == SEE_DONE) {
 			look->inode = look->answer.inode;
 		}
 		if (round->req.op == PROBE_LOCK &&
@@ -795,6 +809,11 @@ static void round_right(struct rounds_state *state)
 
 	if (round->whose != THEIRS) {
 		state->changed_ns = ring_now();
+	}
+	if (round->req.op == PROBE_OPEN) {
+		run_note_name(state->run,
+			      (ring_now() - state->round_ns) / 1000000,
+			      true);
 	}
 	for (i = 0; i < state->num && round->sight == SEEN; i++) {
 		struct look *look = &state->looks[i];
@@ -833,15 +852,17 @@ static bool window_over(const struct rounds_state *state, uint64_t age)
 	case AT_ONCE:
 		break;
 	case SOON:
-		return ms >= SOON_MS;
+		return ms >= (current_round(state)->req.op == PROBE_OPEN ||
+			      current_round(state)->req.op == PROBE_LOOKUP
+			      ? run_name_ms(state->run) : SOON_MS);
 	case SEEN:
 		if (state->r->locked) {
 			return state->stale_ms > 0 ||
 			       ms >= (hurry ? 1000 : 2500);
 		}
 		/* a cache's time is waited for, if that is not too long */
-		return ms >= (hurry ? 1200 : 2500) &&
-		       (age > cache || (cache > ms && level < RUN_THOROUGH));
+		return age > cache || (hurry && ms >= HURRY_MS) ||
+		       (level < RUN_THOROUGH && ms >= CACHE_PATIENCE_MS);
 	}
 	return true;
 }

@@ -108,6 +108,7 @@ struct rounds_check {
 	unsigned trials[RUN_THOROUGH + 1];	/* by run_level; thorough:
 						 * at least */
 	bool locks;		/* under process locks, where they work */
+	bool new_names;		/* no file of it may be made ahead */
 	bool go_on;		/* with the next trial when one was wrong */
 };
 

@@ -36,6 +36,15 @@
 /* From here on members do not queue for locks at the same time */
 #define SLOW_LOCK_NS 200000000ULL
 
+/* Names that are found later than this are made ahead, for about as many
+ * scripts and trials as a run has */
+#define NAME_LATE_MS 1000
+#define NAME_MS 6000
+#define NAMES_AHEAD 80
+
+#define NAME_BEGIN "probe."
+#define NAME_AHEAD "ahead."
+
 /* A run's directory outlives its time by this much at most */
 #define LIFETIME_SLACK_S 60
 
@@ -58,6 +67,10 @@ struct run {
 	const char *away;		/* NULL; or why no more can be tested:
 					 * a member's file system has gone */
 	bool silent;			/* a look if it has got no answer */
+	bool late;			/* names are found late */
+	bool never;			/* one was not found at all */
+	bool ahead_made;		/* or tried; and of these are left: */
+	unsigned ahead;
 };
 
 static uint64_t now_ms(void)
@@ -129,7 +142,7 @@ unsigned run_thorough_ms(const struct run *run)
 
 void run_file_name(struct run *run, char name[PROBE_NAME_MAX])
 {
-	snprintf(name, PROBE_NAME_MAX, "probe.%llu",
+	snprintf(name, PROBE_NAME_MAX, NAME_BEGIN "%llu",
 		 (unsigned long long)++run->names);
 }
 
@@ -151,6 +164,27 @@ FILE *run_history(const struct run *run)
 const char *run_check(const struct run *run)
 {
 	return run->check;
+}
+
+bool run_files(struct run *run, char name[PROBE_NAME_MAX])
+{
+	if (run->ahead == 0) {
+		run_file_name(run, name);
+		return false;
+	}
+	snprintf(name, PROBE_NAME_MAX, NAME_AHEAD "%u", --run->ahead);
+	return true;
+}
+
+unsigned run_name_ms(const struct run *run)
+{
+	return run->never ? NAME_LATE_MS : NAME_MS;
+}
+
+void run_note_name(struct run *run, uint64_t waited_ms, bool found)
+{
+	run->late = run->late || waited_ms > NAME_LATE_MS;
+	run->never = run->never || !found;
 }
 
 uint64_t run_random(struct run *run)
@@ -618,6 +652,7 @@ static void run_probe_removed(struct tevent_req *subreq);
 static void run_find(struct tevent_req *req, unsigned member);
 static void run_found(struct tevent_req *subreq);
 static void run_next_check(struct tevent_req *req);
+static void run_made_ahead(struct tevent_req *subreq);
 static void run_check_done(struct tevent_req *subreq);
 static void run_look(struct tevent_req *req, unsigned member);
 static void run_looked(struct tevent_req *subreq);
@@ -1172,6 +1207,41 @@ static const char *run_obstacle(struct run *run, const struct check *check,
 	return NULL;
 }
 
+/* Names are found late: have each member make files for all that follows */
+static void run_make_ahead(struct tevent_req *req, unsigned member)
+{
+	struct run_state *state = tevent_req_data(req, struct run_state);
+	struct probe_request make = {
+		.op = PROBE_MAKE_MANY, .name = NAME_AHEAD,
+		.count = NAMES_AHEAD, .value = member,
+	};
+
+	state->waiting = member;
+	state->run->ahead_made = true;
+	run_call_member(req, member, &make, run_made_ahead);
+}
+
+static void run_made_ahead(struct tevent_req *subreq)
+{
+	struct tevent_req *req = tevent_req_callback_data(subreq,
+							  struct tevent_req);
+	struct run_state *state = tevent_req_data(req, struct run_state);
+	struct probe_answer answer = {};
+	const char *autopsy = NULL;
+	int ret;
+
+	ret = run_call_recv(subreq, state, &answer, &autopsy);
+	TALLOC_FREE(subreq);
+	if (ret == 0 && answer.err == 0 &&
+	    state->waiting + 1 < state->run->num_members) {
+		run_make_ahead(req, state->waiting + 1);
+		return;
+	}
+	/* else each check waits for its own */
+	state->run->ahead = ret == 0 && answer.err == 0 ? NAMES_AHEAD : 0;
+	run_next_check(req);
+}
+
 static void run_next_check(struct tevent_req *req)
 {
 	struct run_state *state = tevent_req_data(req, struct run_state);
@@ -1180,6 +1250,11 @@ static void run_next_check(struct tevent_req *req)
 	struct tevent_req *subreq = NULL;
 	struct check_result *res = NULL;
 
+	if (run->late && !run->ahead_made && run->away == NULL &&
+	    run_left_ms(run) > 0) {
+		run_make_ahead(req, 0);
+		return;
+	}
 	while (state->next < result->num_results) {
 		res = result->results[state->next++];
 		if (run->options.progress != NULL) {

@@ -83,6 +83,23 @@ unsigned run_op_ms(const struct run *run);
 /* A file name of this run that nobody has used or looked up yet. */
 void run_file_name(struct run *run, char name[PROBE_NAME_MAX]);
 
+/*
+ * The same for files NAME.M, each made by member M. True: they are there,
+ * empty, since a while: where names are found late (run_note_name()), many
+ * are made ahead, so that they are waited for once and not by each check.
+ */
+bool run_files(struct run *run, char name[PROBE_NAME_MAX]);
+
+/*
+ * A name that one member has made is looked for by the others so long (ms): it
+ * is what a check begins with, not what it is about. dir.visibility says how
+ * late names come.
+ */
+unsigned run_name_ms(const struct run *run);
+
+/* How long a member had to look for a name that was there, found or not */
+void run_note_name(struct run *run, uint64_t waited_ms, bool found);
+
 /* Next number of the generator, which begins with each check by the run's
  * seed. */
 uint64_t run_random(struct run *run);

@@ -10,6 +10,12 @@
 /* NFS's default for attributes at most (nfs(5), acregmax and acdirmax) */
 #define NFS_CACHE_MS 60000
 
+/* SMB's (mount.cifs(8), actimeo) */
+#define SMB_CACHE_MS 1000
+
+/* A FUSE daemon's time-outs are told nobody; few have longer ones */
+#define UNKNOWN_CACHE_MS 5000
+
 /* *ms becomes what the option says, if it is this one */
 static void cache_option(const char *option, const char *name, long *ms)
 {
@@ -25,7 +31,8 @@ unsigned sight_cache_ms(const char *fstype, const char *options)
 	bool nfs = strncmp(fstype, "nfs", 3) == 0;
 	bool smb = strcmp(fstype, "cifs") == 0 || strcmp(fstype, "smb3") == 0;
 	/* what is not shown has its default */
-	long files = nfs ? NFS_CACHE_MS : SEEN_MS;
+	long files = nfs ? NFS_CACHE_MS :
+		     smb ? SMB_CACHE_MS : UNKNOWN_CACHE_MS;
 	long names = files;
 	const char *option = options;
 

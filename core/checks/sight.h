@@ -13,7 +13,7 @@
 
 /*
  * How long the file system may go by what it has cached, in ms: from the
- * mount options of NFS and SMB (actimeo, acregmax, acdirmax, noac), else 1 s.
+ * mount options of NFS and SMB (actimeo, acregmax, acdirmax, noac), else 5 s.
  */
 unsigned sight_cache_ms(const char *fstype, const char *options);
 

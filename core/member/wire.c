@@ -76,6 +76,7 @@ static const char *const op_names[PROBE_OPS] = {
 	[PROBE_FINISH] = "finish",
 	[PROBE_RESET] = "reset",
 	[PROBE_OPEN] = "open",
+	[PROBE_MAKE_MANY] = "make-many",
 	[PROBE_CLOSE] = "close",
 	[PROBE_LOCK] = "lock",
 	[PROBE_GETLK] = "getlk",

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <linux/openat2.h>
 #include <setjmp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -331,6 +332,27 @@ static int op_open(struct probe_worker *worker,
 		return EPERM;
 	}
 	answer_stat(answer, &st);
+	return 0;
+}
+
+static int op_make_many(struct probe_worker *worker,
+			const struct probe_request *req,
+			struct probe_answer *answer)
+{
+	struct probe_request one = { .make = true };
+	int fd;
+
+	for (; answer->count < req->count; answer->count++) {
+		snprintf(one.name, sizeof(one.name), "%.40s%llu.%u",
+			 req->name,
+			 (unsigned long long)(req->start + answer->count),
+			 (unsigned)req->value);
+		fd = open_file(worker, &one);
+		if (fd == -1) {
+			return errno;
+		}
+		syscalls()->close(fd);
+	}
 	return 0;
 }
 
@@ -1010,6 +1032,7 @@ static const struct {
 	[PROBE_FINISH] = { op_finish, 0 },
 	[PROBE_RESET] = { op_reset, 0 },
 	[PROBE_OPEN] = { op_open, USES_RUN },
+	[PROBE_MAKE_MANY] = { op_make_many, USES_RUN },
 	[PROBE_CLOSE] = { op_close, USES_SLOT },
 	[PROBE_LOCK] = { op_lock, USES_SLOT },
 	[PROBE_GETLK] = { op_getlk, USES_SLOT },

@@ -22,6 +22,8 @@ enum probe_op {
 	PROBE_RESET,	/* close every slot, unmap, forget the ring */
 	PROBE_OPEN,	/* file `name` into slot; make: O_CREAT | O_EXCL;
 			 * append: O_APPEND */
+	PROBE_MAKE_MANY,/* empty files `name`N.value, `count` of them, N from
+			 * start on; answer: count made */
 	PROBE_CLOSE,
 	PROBE_LOCK,	/* family, type F_RDLCK, F_WRLCK or F_UNLCK on start,
 			 * len (0: to the end of file); wait: until granted,

@@ -14,8 +14,8 @@ static const struct {
 	const char *fstype, *options;
 	unsigned ms;
 } caches[] = {
-	{ "ext4", "rw,relatime", 1000 },
-	{ "fuse.glusterfs", "rw,acregmax=9", 1000 },
+	{ "ext4", "rw,relatime", 5000 },
+	{ "fuse.glusterfs", "rw,acregmax=9", 5000 },
 	{ "nfs4", "rw,vers=4.2,hard", 60000 },
 	{ "nfs", "rw,vers=3,acregmin=3,acregmax=5", 60000 },
 	{ "nfs", "rw,acregmax=5,acdirmax=7,addr=10.0.0.1", 7000 },
