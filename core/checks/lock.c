@@ -25,8 +25,18 @@
 #define KILLED_WITHIN_MS 5000
 #define KILLED_SLOW_MS 1000
 
-/* Long enough to see that a waiter waits, as short as that allows */
-#define QUIET_MS 10
+/* Long enough to see that a waiter waits, as short as that allows: what some
+ * lock calls take that do not wait */
+#define QUIET_MIN_MS 2
+#define QUIET_MAX_MS 10
+#define QUIET_LOCKS 20
+
+static unsigned quiet_ms(const struct run *run)
+{
+	uint64_t ms = QUIET_MIN_MS + QUIET_LOCKS * run_lock_ns(run) / 1000000;
+
+	return ms < QUIET_MAX_MS ? (unsigned)ms : QUIET_MAX_MS;
+}
 
 #define LOCAL "locks do not exclude other nodes"
 
@@ -410,7 +420,7 @@ static void handoff_once(struct script *s, unsigned from, unsigned to)
 
 	step_lock(s, from, 0, F_WRLCK, 0, len, WANT_DONE);
 	step_lock_begin(s, to, 0, F_WRLCK, 0, len);
-	means(step_quiet(s, to, QUIET_MS), LOCAL);
+	means(step_quiet(s, to, quiet_ms(s->run)), LOCAL);
 	step_unlock(s, from, 0, 0, len);
 	means(step_await(s, to, WANT_DONE), "a waiter is not woken");
 	means(step_lock(s, from, 0, F_WRLCK, 0, len, WANT_REFUSED),
@@ -885,7 +895,7 @@ const struct check check_lock_flock = {
 static void no_ghost(struct script *s, const char *what)
 {
 	step_unlock(s, A, 0, 0, 1);
-	step_pause(s, QUIET_MS);
+	step_pause(s, quiet_ms(s->run));
 	means(step_lock(s, A, 0, F_WRLCK, 0, 1, WANT_DONE), what);
 	means(step_lock(s, B, 0, F_WRLCK, 0, 1, WANT_REFUSED), LOCAL);
 	step_unlock(s, A, 0, 0, 1);
@@ -900,7 +910,7 @@ static void cancel_build(struct script *s)
 	step_open_all(s);
 	step_lock(s, A, 0, F_WRLCK, 0, 1, WANT_DONE);
 	step = step_lock_begin(s, B, 0, F_WRLCK, 0, 1);
-	step->req.patience_ms = 2 * QUIET_MS;
+	step->req.patience_ms = 2 * quiet_ms(s->run);
 	step = step_await(s, B, WANT_ERRNO);
 	step->want_errno = EINTR;
 	means(step, "a lock call that has to wait for a signal did not");
@@ -908,7 +918,7 @@ static void cancel_build(struct script *s)
 
 	step_lock(s, A, 0, F_WRLCK, 0, 1, WANT_DONE);
 	step_lock_begin(s, B, 0, F_WRLCK, 0, 1);
-	step_quiet(s, B, QUIET_MS);
+	step_quiet(s, B, quiet_ms(s->run));
 	step_kill(s, B);
 	step_open(s, B, 0);
 	no_ghost(s, "a waiter that was killed gets the lock later");

@@ -22,10 +22,14 @@
 #include "core/member/channel.h"
 #include "core/probe/ring.h"
 
-/* One slice; long against a hand-over, short against a run's time. Where
- * locks are slow it is as long as each member needs for some turns, since
- * waiting calls are interrupted at its end */
-#define SLICE_MS 60
+/* A slice: long against a hand-over, short against a run's time; as long as
+ * the turns that are missing will take. The first one finds out how many that
+ * are; of a rate it is the only one. Where locks are slow each lasts for some
+ * turns of each member, since waiting calls are interrupted at its end */
+#define SLICE_MIN_MS 5
+#define SLICE_MAX_MS 60
+#define SLICE_FIRST_MS 20
+#define SLICE_RATE_MS 30
 #define SLICE_TURNS 4
 
 /* Steps that a member keeps of a slice; a ring on tmpfs makes as many in it */
@@ -129,9 +133,18 @@ static unsigned slice_ms(const struct ringrun *rr)
 	uint64_t need = run_lock_ns(rr->run) * rr->num * SLICE_TURNS /
 			1000000;
 	unsigned most = run_left_ms(rr->run) / 2;
+	uint64_t ms = rr->judged ? SLICE_FIRST_MS : SLICE_RATE_MS;
 
-	if (need < SLICE_MS) {
-		return SLICE_MS;
+	if (rr->turns > 0 && rr->turns < rr->enough) {
+		double missing = (double)(rr->enough - rr->turns) /
+				 (double)rr->turns * (double)rr->ns / 1e6;
+
+		ms = missing < SLICE_MIN_MS ? SLICE_MIN_MS :
+		     missing < SLICE_MAX_MS ? (uint64_t)missing + 1
+					    : SLICE_MAX_MS;
+	}
+	if (need < ms) {
+		return (unsigned)ms;
 	}
 	return need < most ? (unsigned)need : most;
 }
@@ -1061,7 +1074,7 @@ static struct tevent_req *ring_check_send(TALLOC_CTX *mem_ctx,
 		[RUN_LIGHT] = { 2000, 180, 0, 0 },
 		[RUN_QUICK] = { 5000, 300, 0, 0 },
 		/* one wrong in 1,000 does not go unseen */
-		[RUN_DEFAULT] = { 10000, 900, 6000, 3000 },
+		[RUN_DEFAULT] = { 8000, 900, 6000, 3000 },
 		/* nor RUN_THOROUGH_RATE */
 		[RUN_THOROUGH] = { 400000, 0, 0, 0 },
 	};
