@@ -254,7 +254,11 @@ static bool log_full(const struct ring *ring)
 	       ring->logged + RING_LOG_SPARE > ring->log_size;
 }
 
-/* A quarter of the turns, none of them regularly */
+/*
+ * A quarter of the turns, none of them regularly, and as long as a byte takes
+ * from one participant to the next: whoever follows asks for this one by then,
+ * and the ring is slower by a quarter only.
+ */
 static void linger(const struct ring *ring, uint64_t turn_ns)
 {
 	uint64_t mix = (ring->turns + ring->seed) * 0x9e3779b97f4a7c15ULL;
@@ -263,6 +267,7 @@ static void linger(const struct ring *ring, uint64_t turn_ns)
 	if (mix >> 62 != 0) {
 		return;
 	}
+	turn_ns /= ring->nlocks;
 	if (turn_ns > LINGER_MAX_NS) {
 		turn_ns = LINGER_MAX_NS;
 	}

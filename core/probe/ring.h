@@ -43,10 +43,9 @@ enum ring_io {
 	RING_WRITE = 2,		/* the value last read, plus one */
 	RING_MAPPED = 4,	/* through a shared mapping, not by pread and
 				 * pwrite */
-	RING_LINGER = 8,	/* now and then stay inside for as long as a
-				 * turn takes, at most 1 ms: a lock that does
-				 * not hold shows only when another asks for
-				 * it meanwhile */
+	RING_LINGER = 8,	/* now and then stay inside for a while, at
+				 * most 1 ms: a lock that does not hold shows
+				 * only when another asks for it meanwhile */
 	RING_RW = RING_READ | RING_WRITE,
 	RING_MMAP = RING_RW | RING_MAPPED,
 };
