@@ -37,6 +37,7 @@ struct kept {
 	char *path;
 	char *paths_file, *record_file;
 	struct identity paths_id, record_id;
+	uint64_t seen_ms;	/* when the files were so */
 	struct stored_record *record;
 };
 
@@ -107,10 +108,19 @@ static bool mounts_changed(const char *mountinfo)
 	return ret == -1 || (pfd.revents & (POLLPRI | POLLERR)) != 0;
 }
 
+static uint64_t now_ms(void)
+{
+	struct timespec ts = {};
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
 /* The record that is kept of a path, or NULL */
-static struct stored_record *find_kept(const char *path)
+static struct stored_record *find_kept(const char *path, unsigned trust_ms)
 {
 	struct kept **at = &all_kept;
+	uint64_t now = now_ms();
 	bool ok;
 
 	while (*at != NULL && strcmp((*at)->path, path) != 0) {
@@ -119,12 +129,16 @@ static struct stored_record *find_kept(const char *path)
 	if (*at == NULL) {
 		return NULL;
 	}
+	if (now - (*at)->seen_ms < trust_ms) {
+		return (*at)->record;
+	}
 	ok = unchanged((*at)->paths_file, &(*at)->paths_id) &&
 	     unchanged((*at)->record_file, &(*at)->record_id);
 	if (!ok) {
 		forget_kept(at);
 		return NULL;
 	}
+	(*at)->seen_ms = now;
 	return (*at)->record;
 }
 
@@ -149,7 +163,7 @@ static struct kept *new_kept(const char *statedir, const char *path)
  * record is kept: it is there until the next call.
  */
 static int look_up(const struct gate_places *places, const char *path,
-		   struct stored_record **record)
+		   unsigned trust_ms, struct stored_record **record)
 {
 	struct kept *kept = NULL;
 	bool changed;
@@ -160,7 +174,7 @@ static int look_up(const struct gate_places *places, const char *path,
 	if (changed || num_kept >= MAX_KEPT) {
 		forget_all_kept();
 	}
-	*record = find_kept(path);
+	*record = find_kept(path, trust_ms);
 	if (*record != NULL) {
 		return 0;
 	}
@@ -168,6 +182,7 @@ static int look_up(const struct gate_places *places, const char *path,
 	if (kept == NULL) {
 		return ENOMEM;
 	}
+	kept->seen_ms = now_ms();
 	identify(kept->paths_file, &kept->paths_id);
 	ret = store_lookup(kept, places->statedir, places->mountinfo, path,
 			   &kept->record);
@@ -190,14 +205,6 @@ static int look_up(const struct gate_places *places, const char *path,
 }
 
 /* ---- the check ----------------------------------------------------------- */
-
-static uint64_t now_ms(void)
-{
-	struct timespec ts = {};
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
 
 static unsigned long long boot_ns(void)
 {
@@ -340,12 +347,13 @@ static int have_checked(const struct gate_places *places,
 
 /* What the store says. True when a check would tell no more. */
 static bool ask_store(TALLOC_CTX *mem_ctx, const struct gate_places *places,
-		      const struct share *share, struct share_answer *answer)
+		      const struct share *share, unsigned trust_ms,
+		      struct share_answer *answer)
 {
 	struct stored_record *record = NULL;
 	int ret;
 
-	ret = look_up(places, share->path, &record);
+	ret = look_up(places, share->path, trust_ms, &record);
 	if (ret != 0) {
 		share_unknown(mem_ctx, share,
 			      ret == ENOENT ? "never checked" :
@@ -391,7 +399,10 @@ void gate_ask(TALLOC_CTX *mem_ctx, const struct gate_places *places,
 	int ret;
 
 	*answer = (struct share_answer){.fitness = UNKNOWN};
-	decided = ask_store(mem_ctx, places, share, answer);
+	decided = ask_store(mem_ctx, places, share, places->trust_ms, answer);
+	if (!decided) {
+		decided = ask_store(mem_ctx, places, share, 0, answer);
+	}
 	if (decided) {
 		return;
 	}
@@ -403,7 +414,7 @@ void gate_ask(TALLOC_CTX *mem_ctx, const struct gate_places *places,
 		return;
 	}
 	/* where not all could be tested, what was may be unfit */
-	decided = ask_store(mem_ctx, places, share, answer);
+	decided = ask_store(mem_ctx, places, share, 0, answer);
 	if (!decided && strcmp(line, "recorded") != 0) {
 		share_unknown(mem_ctx, share,
 			      why_unknown(mem_ctx, places, timeout_ms, ret,

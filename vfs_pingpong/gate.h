@@ -9,7 +9,8 @@
  * here makes a system call on the path.
  *
  * A record is kept in this process until the files that it came from or the
- * mounts change: two stat(2) of files of the store and one poll(2) a question.
+ * mounts change: one poll(2) a question and, when it was not asked for trust_ms
+ * or a check would follow, two stat(2) of files of the store.
  *
  * Not to be called by two threads at the same time. SIGCHLD may be handled in
  * any way: the end of the program is learnt from a pipe.
@@ -25,6 +26,8 @@ struct gate_places {
 	const char *rundir;		/* RUNDIR */
 	const char *mountinfo;		/* "/proc/self/mountinfo" */
 	const char *command;		/* "/usr/bin/pingpong" */
+	unsigned trust_ms;		/* so long what was read of the store
+					 * is taken for what is there */
 };
 
 /*

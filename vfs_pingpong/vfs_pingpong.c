@@ -25,6 +25,9 @@
 
 #define MAX_TIMEOUT_S 300
 
+/* A verdict that changes is heeded so much later at most. */
+#define TRUST_MS 1000
+
 static int vfs_pingpong_debug_level = DBGC_VFS;
 
 #undef DBGC_CLASS
@@ -120,6 +123,7 @@ static void ask(TALLOC_CTX *mem_ctx, struct connection_struct *conn,
 		.rundir = RUNDIR,
 		.mountinfo = MOUNTINFO,
 		.command = COMMAND,
+		.trust_ms = TRUST_MS,
 	};
 	int timeout_s = lp_parm_int(SNUM(conn), MODULE, "timeout", 5);
 	struct share share;

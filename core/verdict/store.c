@@ -1030,7 +1030,7 @@ static int path_lookup(TALLOC_CTX *mem_ctx, const struct store *store,
 			 strcmp(record->source, mount->source) != 0)) {
 		ret = ENOENT;
 	}
-	if (ret == 0) {
+	if (ret == 0 && record->num_settings > 0) {
 		ret = mounts_like(record, mountinfo, mount, &record->mounts);
 	}
 	talloc_free(mount);

@@ -61,8 +61,8 @@ struct stored_record {
 	struct stored_use uses[USE_COUNT];
 	struct setting *settings;
 	size_t num_settings;
-	/* of a record that was looked up: the path's mount among those like
-	 * it (mounts_like()) */
+	/* of a record with settings that was looked up: the path's mount
+	 * among those like it (mounts_like()); else NULL */
 	struct mount_line **mounts;
 };
 

@@ -308,6 +308,24 @@ static void test_store_open_to_others(void **state)
 	assert_asked(b, UNKNOWN, 1, strerror(EPERM));
 }
 
+static void test_trust(void **state)
+{
+	struct bench *b = *state;
+
+	b->places.trust_ms = 3600000;
+	store(b, 100);
+	assert_asked(b, FIT, 0, NULL);
+	/* what would lead to a check is looked at again */
+	b->share.max_age_s = 50;
+	store(b, 10);
+	assert_asked(b, FIT, 0, NULL);
+	fixture_set(b->f, "lock.exclusion", OUTCOME_FAIL, "both got it");
+	store(b, 5);
+	assert_asked(b, FIT, 0, NULL);
+	b->places.trust_ms = 0;
+	assert_asked(b, UNFIT, 0, "both got it");
+}
+
 /* A writer that is stopped with the lock holds up no reader. */
 static void test_writer_stopped(void **state)
 {
@@ -418,6 +436,7 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(test_store_open_to_others,
 						setup, teardown),
+		cmocka_unit_test_setup_teardown(test_trust, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_writer_stopped, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_command, setup, teardown),
