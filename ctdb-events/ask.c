@@ -5,9 +5,11 @@
 #include <unistd.h>
 
 #include "core/config.h"
+#include "core/verdict/verdict.h"
 #include "ctdb-events/door.h"
 #include "ctdb-events/events.h"
 #include "ctdb-events/options.h"
+#include "ctdb-events/unguarded.h"
 
 /* What the agent needs beyond the time of the check itself */
 #define INIT_GRACE_MS 2000
@@ -116,11 +118,14 @@ const char **events_status(TALLOC_CTX *mem_ctx)
 		return one_line(mem_ctx, talloc_asprintf(
 			mem_ctx, "agent: %s", strerror(ret)));
 	}
+	/* an agent would have told */
+	lines = unguarded_read(mem_ctx);
 	ret = options_read(mem_ctx, &options, &why);
 	enabled = ret == 0 && is_enabled(mem_ctx, options);
-	if (!enabled) {
-		return NULL;
+	if (enabled) {
+		names_add(mem_ctx, &lines, "agent: does not run, though "
+			  "00.pingpong is enabled (it runs as long as ctdbd "
+			  "does)");
 	}
-	return one_line(mem_ctx, "agent: does not run, though 00.pingpong is "
-			"enabled (it runs as long as ctdbd does)");
+	return lines;
 }

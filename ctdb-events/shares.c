@@ -13,6 +13,7 @@
 #include "core/member/channel.h"
 #include "ctdb-events/command.h"
 #include "ctdb-events/shares.h"
+#include "ctdb-events/unguarded.h"
 
 #define SMBCONF LIBEXECDIR "/pingpong-smbconf"
 
@@ -72,7 +73,7 @@ static int add_place(struct shares_state *state, const struct place *place)
 	return 0;
 }
 
-static int add_note(struct shares_state *state, char *note)
+static int add_note(struct shares_state *state, const char *note)
 {
 	bool ok = note != NULL &&
 		  names_add(state->shares, &state->shares->notes,
@@ -188,8 +189,13 @@ static int parse(struct shares_state *state, const char *text)
 	size_t i;
 
 	for (i = 0; ret == 0 && i < json_array_size(shares); i++) {
-		ret = take_share(state, json_array_get(shares, i),
-				 clustering);
+		json_t *share = json_array_get(shares, i);
+		const char *note = unguarded_note(state, list, share);
+
+		ret = take_share(state, share, clustering);
+		if (ret == 0 && note != NULL) {
+			ret = add_note(state, note);
+		}
 	}
 	json_decref(list);
 	return ret;

@@ -150,6 +150,9 @@ int mount_line_parse(TALLOC_CTX *mem_ctx, const char *line,
 
 #define STOP (-1)
 
+/* stdio's own is small, and a read of mountinfo is dear */
+#define BUFFER_SIZE 65536
+
 /*
  * Call fn for each line of a mountinfo file until it returns STOP or an errno.
  */
@@ -157,16 +160,23 @@ static int each_line(const char *mountinfo,
 		     int (*fn)(const char *line, void *private_data),
 		     void *private_data)
 {
+	char *buffer = malloc(BUFFER_SIZE);
 	FILE *f = NULL;
 	char *line = NULL;
 	size_t size = 0;
 	ssize_t len;
 	int ret = 0;
 
+	if (buffer == NULL) {
+		return ENOMEM;
+	}
 	f = fopen(mountinfo, "re");
 	if (f == NULL) {
-		return errno;
+		ret = errno;
+		free(buffer);
+		return ret;
 	}
+	setvbuf(f, buffer, _IOFBF, BUFFER_SIZE);
 	while (ret == 0) {
 		errno = 0;
 		len = getline(&line, &size, f);
@@ -181,6 +191,7 @@ static int each_line(const char *mountinfo,
 	}
 	free(line);
 	fclose(f);
+	free(buffer);
 	return ret;
 }
 

@@ -69,8 +69,16 @@ smbd_down
 share good "$good"
 share bad "$bad"
 share own "$bad" "vfs objects = acl_xattr"
+share both "$good" "vfs objects = acl_xattr pingpong"
 smbd_up "vfs objects = pingpong"
 about "global"
 accepted "a fit share" good
 refused "an unfit share" bad
 accepted "a share's own vfs objects replace the global ones" own
+if [ -x /usr/libexec/pingpong/pingpong-smbconf ]; then
+	expect_exit 0 "status" pingpong status
+	expect_says "names it" "share \[own\] is not guarded: its own" "$OUT"
+	expect_not "and no other" grep "not guarded" <(grep -v "\[own\]" "$OUT")
+else
+	skip "status names it" "built without pingpong-smbconf"
+fi

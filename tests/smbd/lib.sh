@@ -46,6 +46,9 @@ lay_over()
 	install "$BUILD/cli/pingpong-worker" "$usr/libexec/pingpong"
 	install "$BUILD/vfs_pingpong/pingpong.so" "$SCRATCH$modules/vfs"
 	install "$BUILD/cli/pingpong" "$usr/bin/pingpong"
+	[ ! -e "$BUILD/ctdb-events/pingpong-smbconf" ] ||
+		install "$BUILD/ctdb-events/pingpong-smbconf" \
+			"$usr/libexec/pingpong"
 	mount -t overlay -o "lowerdir=$usr:/usr" pingpong /usr ||
 		skip_all "no overlay file system"
 	at_exit umount --lazy /usr
