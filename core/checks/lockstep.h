@@ -64,6 +64,9 @@ struct script {
 	struct run *run;
 	unsigned cast[4];
 	unsigned num_cast;
+	bool far;			/* each of the cast is in a pair
+					 * beside, too: what depends on one
+					 * node alone is done there */
 	enum probe_family family;	/* of the locks that the builders
 					 * below make */
 	bool extreme;			/* far out, or very many: what is

@@ -29,7 +29,7 @@
 #define SLICE_MIN_MS 5
 #define SLICE_MAX_MS 60
 #define SLICE_FIRST_MS 20
-#define SLICE_RATE_MS 30
+#define SLICE_RATE_MS 20
 #define SLICE_TURNS 4
 
 /* Steps that a member keeps of a slice; a ring on tmpfs makes as many in it */

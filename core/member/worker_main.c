@@ -198,6 +198,7 @@ int main(int argc, char **argv)
 		.sigev_signo = SIGKILL,
 	};
 	struct sigaction end = { .sa_handler = probe_worker_end };
+	sigset_t none;
 	timer_t timer;
 	size_t used = 0;
 	int place, ret;
@@ -213,6 +214,8 @@ int main(int argc, char **argv)
 	/* whoever started us may ignore it; then no child could be waited for */
 	signal(SIGCHLD, SIG_DFL);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
 	ret = timer_create(CLOCK_MONOTONIC, &sev, &timer);
 	if (ret == -1) {
 		return 70;
