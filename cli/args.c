@@ -13,12 +13,15 @@
 #define MAX_TIMEOUT_S 86400
 #define DEFAULT_THOROUGH_S 10
 #define MAX_THOROUGH_S 3600
+#define DEFAULT_STEP_S 2
+#define MAX_STEP_S 600
 #define DEFAULT_RSH "ssh -o BatchMode=yes"
 
 /* As popt leaves them; strings are malloc'ed */
 struct raw {
 	int local, json, no_store, quick;
 	char *uses, *checks, *thorough, *timeout, *rsh, *seed, *history;
+	char *hosts_file, *nodes, *html, *save, *compare, *step;
 };
 
 /* ---- one value ----------------------------------------------------------- */
@@ -262,10 +265,38 @@ static const char *parse_places(TALLOC_CTX *mem_ctx, poptContext pc,
 		}
 		n++;
 	}
-	return n > 0 ? NULL : "expected: pingpong check [HOST:]DIRECTORY...";
+	return n > 0 ? NULL : "expected: [HOST:]DIRECTORY...";
 }
 
-static const char *parse_values(TALLOC_CTX *mem_ctx, poptContext pc,
+/* A baseline: part of a file's name */
+static const char *parse_name(TALLOC_CTX *mem_ctx, const char *option,
+			      const char *text, const char **name)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
+				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789._-";
+
+	if (text == NULL) {
+		return NULL;
+	}
+	if (text[0] == '\0' || text[0] == '.' || strlen(text) > 64 ||
+	    text[strspn(text, plain)] != '\0') {
+		return talloc_asprintf(mem_ctx, "%s '%s': expected a name of "
+				       "letters, digits, '_', '-' and '.'",
+				       option, text);
+	}
+	*name = talloc_strdup(mem_ctx, text);
+	return *name != NULL ? NULL : "no memory";
+}
+
+/* A copy of what popt has, which ends with it; NULL for NULL */
+static const char *keep(TALLOC_CTX *mem_ctx, const char *text)
+{
+	return text != NULL ? talloc_strdup(mem_ctx, text) : NULL;
+}
+
+/* What both commands have */
+static const char *parse_common(TALLOC_CTX *mem_ctx, poptContext pc,
 				const struct raw *raw, struct check_args *args)
 {
 	const char *from_env = getenv("PINGPONG_RSH");
@@ -273,18 +304,13 @@ static const char *parse_values(TALLOC_CTX *mem_ctx, poptContext pc,
 
 	args->local = raw->local;
 	args->json = raw->json;
-	args->store = !raw->no_store;
-	args->uses = USES_DEFAULT;
-	if (raw->uses != NULL) {
-		error = parse_uses(mem_ctx, raw->uses, &args->uses);
+	args->html = keep(mem_ctx, raw->html);
+	args->hosts_file = keep(mem_ctx, raw->hosts_file);
+	args->nodes = keep(mem_ctx, raw->nodes);
+	if (raw->hosts_file != NULL && raw->nodes != NULL) {
+		return "'--hosts-file' and '--nodes': expected one of them";
 	}
-	if (error == NULL) {
-		error = parse_checks(mem_ctx, raw->checks, args);
-	}
-	if (error == NULL) {
-		error = parse_times(mem_ctx, raw, args);
-	}
-	if (error == NULL && raw->rsh != NULL) {
+	if (raw->rsh != NULL) {
 		error = parse_rsh(mem_ctx, "-e", raw->rsh, &args->rsh);
 	} else if (error == NULL) {
 		error = parse_rsh(mem_ctx, "PINGPONG_RSH",
@@ -301,6 +327,46 @@ static const char *parse_values(TALLOC_CTX *mem_ctx, poptContext pc,
 		error = parse_places(mem_ctx, pc, args);
 	}
 	return error;
+}
+
+static const char *parse_check(TALLOC_CTX *mem_ctx, poptContext pc,
+			       const struct raw *raw, struct check_args *args)
+{
+	const char *error = NULL;
+
+	args->store = !raw->no_store;
+	args->uses = USES_DEFAULT;
+	if (raw->uses != NULL) {
+		error = parse_uses(mem_ctx, raw->uses, &args->uses);
+	}
+	if (error == NULL) {
+		error = parse_checks(mem_ctx, raw->checks, args);
+	}
+	if (error == NULL) {
+		error = parse_times(mem_ctx, raw, args);
+	}
+	if (error == NULL) {
+		error = parse_name(mem_ctx, "--save", raw->save, &args->save);
+	}
+	if (error == NULL) {
+		error = parse_name(mem_ctx, "--compare", raw->compare,
+				   &args->compare);
+	}
+	return error == NULL ? parse_common(mem_ctx, pc, raw, args) : error;
+}
+
+static const char *parse_sweep(TALLOC_CTX *mem_ctx, poptContext pc,
+			       const struct raw *raw, struct check_args *args)
+{
+	const char *error = NULL;
+	unsigned ms = DEFAULT_STEP_S * 1000;
+
+	if (raw->step != NULL) {
+		error = parse_seconds(mem_ctx, "--step", raw->step,
+				      MAX_STEP_S, &ms);
+	}
+	args->step_s = ms / 1000;
+	return error == NULL ? parse_common(mem_ctx, pc, raw, args) : error;
 }
 
 /*
@@ -327,7 +393,7 @@ static const char **own_argv(TALLOC_CTX *mem_ctx, int argc, const char **argv)
 	return own;
 }
 
-static void free_raw(struct raw *raw)
+static void free_raw(const struct raw *raw)
 {
 	free(raw->uses);
 	free(raw->checks);
@@ -336,44 +402,24 @@ static void free_raw(struct raw *raw)
 	free(raw->rsh);
 	free(raw->seed);
 	free(raw->history);
+	free(raw->hosts_file);
+	free(raw->nodes);
+	free(raw->html);
+	free(raw->save);
+	free(raw->compare);
+	free(raw->step);
 }
 
-const char *check_args_parse(TALLOC_CTX *mem_ctx, int argc, const char **argv,
-			     struct check_args *args)
+typedef const char *(*parse_fn)(TALLOC_CTX *mem_ctx, poptContext pc,
+				const struct raw *raw,
+				struct check_args *args);
+
+static const char *parse_argv(TALLOC_CTX *mem_ctx, int argc,
+			      const char **argv,
+			      const struct poptOption *options,
+			      parse_fn parse, const struct raw *raw,
+			      struct check_args *args)
 {
-	struct raw raw = {};
-	const struct poptOption options[] = {
-		{ "local", '\0', POPT_ARG_NONE, &raw.local, 0,
-		  "one node is all there is: what passes is fit", NULL },
-		{ "for", '\0', POPT_ARG_STRING, &raw.uses, 0,
-		  "what decides the exit status (cluster-lock, "
-		  "posix-locking, share, file-id; also tdb, mmap)",
-		  "USE[,USE]" },
-		{ "only", '\0', POPT_ARG_STRING, &raw.checks, 0,
-		  "no other checks", "CHECK[,CHECK]" },
-		{ "quick", '\0', POPT_ARG_NONE, &raw.quick, 0,
-		  "fewer trials, within 10 s", NULL },
-		{ "thorough", '\0', POPT_ARG_STRING, &raw.thorough, 0,
-		  "until 1 violation in 100,000 can be excluded, or S "
-		  "seconds for each check (without =S: 10)",
-		  "S" },
-		{ "timeout", '\0', POPT_ARG_STRING, &raw.timeout, 0,
-		  "seconds for all of it (60, more with --thorough)", "S" },
-		{ "json", '\0', POPT_ARG_NONE, &raw.json, 0,
-		  "the report as a JSON object", NULL },
-		{ "no-store", '\0', POPT_ARG_NONE, &raw.no_store, 0,
-		  "do not record the verdict", NULL },
-		{ "rsh", 'e', POPT_ARG_STRING, &raw.rsh, 0,
-		  "reaches a HOST (ssh -o BatchMode=yes; variable "
-		  "PINGPONG_RSH)", "COMMAND" },
-		{ "seed", '\0', POPT_ARG_STRING, &raw.seed, 0,
-		  "repeat the random choices of an earlier run", "N" },
-		{ "history", '\0', POPT_ARG_STRING, &raw.history, 0,
-		  "write every operation to FILE, a line of JSON each",
-		  "FILE" },
-		POPT_AUTOHELP
-		POPT_TABLEEND
-	};
 	const char **own = own_argv(mem_ctx, argc, argv);
 	const char *error = NULL;
 	poptContext pc = NULL;
@@ -389,8 +435,78 @@ const char *check_args_parse(TALLOC_CTX *mem_ctx, int argc, const char **argv,
 		ret = poptGetNextOpt(pc);
 	} while (ret >= 0);
 	error = ret < -1 ? cli_popt_error(mem_ctx, pc, ret)
-			 : parse_values(mem_ctx, pc, &raw, args);
+			 : parse(mem_ctx, pc, raw, args);
 	poptFreeContext(pc);
-	free_raw(&raw);
+	free_raw(raw);
 	return error;
+}
+
+#define COMMON_OPTIONS(raw) \
+	{ "local", '\0', POPT_ARG_NONE, &(raw).local, 0, \
+	  "one node is all there is: what passes is fit", NULL }, \
+	{ "json", '\0', POPT_ARG_NONE, &(raw).json, 0, \
+	  "the report as a JSON object", NULL }, \
+	{ "html", '\0', POPT_ARG_STRING, &(raw).html, 0, \
+	  "the report as a page, too", "FILE" }, \
+	{ "rsh", 'e', POPT_ARG_STRING, &(raw).rsh, 0, \
+	  "reaches a HOST (ssh -o BatchMode=yes; variable PINGPONG_RSH)", \
+	  "COMMAND" }, \
+	{ "hosts-file", '\0', POPT_ARG_STRING, &(raw).hosts_file, 0, \
+	  "each DIRECTORY on each of these hosts, one a line", "FILE" }, \
+	{ "nodes", '\0', POPT_ARG_STRING, &(raw).nodes, 0, \
+	  "the same on CTDB's nodes: all, or numbers as 0,2-4", "SPEC" }, \
+	{ "seed", '\0', POPT_ARG_STRING, &(raw).seed, 0, \
+	  "repeat the random choices of an earlier run", "N" }
+
+const char *check_args_parse(TALLOC_CTX *mem_ctx, int argc, const char **argv,
+			     struct check_args *args)
+{
+	struct raw raw = {};
+	const struct poptOption options[] = {
+		COMMON_OPTIONS(raw),
+		{ "for", '\0', POPT_ARG_STRING, &raw.uses, 0,
+		  "what decides the exit status (cluster-lock, "
+		  "posix-locking, share, file-id; also tdb, mmap)",
+		  "USE[,USE]" },
+		{ "only", '\0', POPT_ARG_STRING, &raw.checks, 0,
+		  "no other checks", "CHECK[,CHECK]" },
+		{ "quick", '\0', POPT_ARG_NONE, &raw.quick, 0,
+		  "fewer trials, within 10 s", NULL },
+		{ "thorough", '\0', POPT_ARG_STRING, &raw.thorough, 0,
+		  "until 1 violation in 100,000 can be excluded, or S "
+		  "seconds for each check (without =S: 10)",
+		  "S" },
+		{ "timeout", '\0', POPT_ARG_STRING, &raw.timeout, 0,
+		  "seconds for all of it (60, more with --thorough)", "S" },
+		{ "no-store", '\0', POPT_ARG_NONE, &raw.no_store, 0,
+		  "do not record the verdict", NULL },
+		{ "save", '\0', POPT_ARG_STRING, &raw.save, 0,
+		  "keep the rates and times as a baseline", "NAME" },
+		{ "compare", '\0', POPT_ARG_STRING, &raw.compare, 0,
+		  "name what is slower than in that baseline", "NAME" },
+		{ "history", '\0', POPT_ARG_STRING, &raw.history, 0,
+		  "write every operation to FILE, a line of JSON each",
+		  "FILE" },
+		POPT_AUTOHELP
+		POPT_TABLEEND
+	};
+
+	return parse_argv(mem_ctx, argc, argv, options, parse_check, &raw,
+			  args);
+}
+
+const char *sweep_args_parse(TALLOC_CTX *mem_ctx, int argc, const char **argv,
+			     struct check_args *args)
+{
+	struct raw raw = {};
+	const struct poptOption options[] = {
+		COMMON_OPTIONS(raw),
+		{ "step", '\0', POPT_ARG_STRING, &raw.step, 0,
+		  "seconds with each number of members (2)", "S" },
+		POPT_AUTOHELP
+		POPT_TABLEEND
+	};
+
+	return parse_argv(mem_ctx, argc, argv, options, parse_sweep, &raw,
+			  args);
 }

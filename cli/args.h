@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The arguments of pingpong check
+ * The arguments of pingpong check and of pingpong sweep
  */
 #ifndef PINGPONG_CLI_ARGS_H
 #define PINGPONG_CLI_ARGS_H
@@ -15,7 +15,10 @@
 #define ARGS_MAX_PLACES 256
 
 struct check_args {
-	const char **places;		/* NULL-terminated */
+	const char **places;		/* NULL-terminated; without the hosts
+					 * of the next two */
+	const char *hosts_file;		/* or NULL */
+	const char *nodes;		/* or NULL */
 	bool local;
 	unsigned uses;			/* bits that decide the exit status */
 	const struct check **checks;	/* NULL-terminated, as they run */
@@ -24,7 +27,10 @@ struct check_args {
 	unsigned thorough_ms;
 	unsigned timeout_ms;
 	bool json;
+	const char *html;		/* a file, or NULL */
 	bool store;
+	const char *save, *compare;	/* names of baselines, or NULL */
+	unsigned step_s;		/* sweep: seconds of each step */
 	const char *rsh;
 	uint64_t seed;
 	const char *history;		/* a file, or NULL */
@@ -36,6 +42,8 @@ struct check_args {
  * --help prints and exits.
  */
 const char *check_args_parse(TALLOC_CTX *mem_ctx, int argc, const char **argv,
+			     struct check_args *args);
+const char *sweep_args_parse(TALLOC_CTX *mem_ctx, int argc, const char **argv,
 			     struct check_args *args);
 
 #endif

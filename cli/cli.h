@@ -13,6 +13,7 @@
 #include <talloc.h>
 
 int cmd_check(int argc, const char **argv);
+int cmd_sweep(int argc, const char **argv);
 int cmd_checks(int argc, const char **argv);
 int cmd_explain(int argc, const char **argv);
 int cmd_agent(int argc, const char **argv);

@@ -24,6 +24,7 @@ static const struct {
 	const char *about;
 } commands[] = {
 	{ "check", cmd_check, "is the file system at these places fit?" },
+	{ "sweep", cmd_sweep, "lock rates of 1, 2, .. n members and back" },
 	{ "checks", cmd_checks, "list the checks, and what must hold" },
 	{ "explain", cmd_explain, "what a check does and who depends on it" },
 	{ "status", cmd_status, "the verdicts that this host keeps" },

@@ -450,6 +450,26 @@ static void handoff_build(struct script *s)
 }
 
 /* Hand-over times of all pairs, collected in the result until the end */
+static void handoff_note_pair(const struct script *s,
+			      struct check_result *result)
+{
+	json_t *pairs = json_object_get(result->metrics, "handover_pairs");
+	json_t *ms = json_array();
+	unsigned i;
+
+	if (pairs == NULL) {
+		pairs = json_array();
+		json_object_set_new(result->metrics, "handover_pairs", pairs);
+	}
+	for (i = 0; i < s->num_waits; i++) {
+		json_array_append_new(ms, json_real((double)s->wait_ns[i] /
+						    1e6));
+	}
+	json_array_append_new(pairs, json_pack("{s[ii] so}", "members",
+					       (int)s->cast[0],
+					       (int)s->cast[1], "ms", ms));
+}
+
 static void handoff_judge(struct script *s, struct check_result *result)
 {
 	json_t *max = json_object_get(result->metrics, "handover_max_ms");
@@ -471,6 +491,7 @@ static void handoff_judge(struct script *s, struct check_result *result)
 	}
 	json_object_set_new(result->metrics, "handover_max_ms",
 			    json_real(worst));
+	handoff_note_pair(s, result);
 	if (s->outcome == OUTCOME_PASS && worst > 1000) {
 		s->outcome = OUTCOME_SLOW;
 		s->why = talloc_asprintf(

@@ -1230,6 +1230,23 @@ static void many_start(struct tevent_req *req)
 	}
 }
 
+static void note_pair(struct check_result *result,
+		      const struct script *script)
+{
+	json_t *pairs = json_object_get(result->metrics, "pairs");
+
+	if (script->num_cast != 2) {
+		return;
+	}
+	if (pairs == NULL) {
+		pairs = json_array();
+		json_object_set_new(result->metrics, "pairs", pairs);
+	}
+	json_array_append_new(pairs, json_pack("[iis]", (int)script->cast[0],
+					       (int)script->cast[1],
+					       outcome_name(script->outcome)));
+}
+
 static void many_done(struct tevent_req *subreq)
 {
 	struct many_link *link = tevent_req_callback_data_void(subreq);
@@ -1252,6 +1269,7 @@ static void many_done(struct tevent_req *subreq)
 		state->judge(script, state->result);
 	}
 	result_take(state->result, script);
+	note_pair(state->result, script);
 	/* a second pair would only cost time */
 	if (script->outcome == OUTCOME_HUNG ||
 	    script->outcome == OUTCOME_UNSUPPORTED ||

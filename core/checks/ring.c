@@ -16,9 +16,9 @@
 
 #include "core/checks/catalogue.h"
 #include "core/checks/history.h"
-#include "core/checks/lockstep.h"
-#include "core/checks/record.h"
 #include "core/checks/operation.h"
+#include "core/checks/record.h"
+#include "core/checks/ringrun.h"
 #include "core/member/channel.h"
 #include "core/probe/ring.h"
 
@@ -48,32 +48,6 @@
 /* No turn at all in this time although a byte is free: not slow, but stuck */
 #define STUCK_MS 3000
 #define STUCK_SLICES 3
-
-struct ringrun {
-	/* set by the check */
-	struct run *run;
-	unsigned *members;	/* numbers in the run */
-	unsigned num;
-	unsigned io;		/* enum ring_io */
-	bool judged;		/* members tell their steps */
-	uint64_t seed;		/* of when to linger */
-	uint64_t enough;	/* turns of all together */
-	unsigned max_ms;	/* but not longer than this, */
-	uint64_t least;		/* unless it were less than this: */
-	unsigned most_ms;	/* then at most so long */
-
-	/* what came of it: outcome, why, evidence ... as of a script */
-	struct script *out;
-	struct probe_answer *last;	/* of each member's last slice */
-	uint64_t turns;		/* of all members */
-	uint64_t ns;		/* of all slices */
-	uint64_t first_turns;	/* of the first slice, not yet steady */
-	uint64_t first_ns;
-	struct history *history;	/* of the slice, and what counts
-					 * of those before */
-	struct history_verdict verdict;	/* of all slices */
-	uint64_t lost;		/* updates missing in the sum */
-};
 
 enum ring_phase {
 	PHASE_OPEN,		/* the first makes the file */
@@ -135,6 +109,9 @@ static unsigned slice_ms(const struct ringrun *rr)
 	unsigned most = run_left_ms(rr->run) / 2;
 	uint64_t ms = rr->judged ? SLICE_FIRST_MS : SLICE_RATE_MS;
 
+	if (rr->slice_ms != 0) {
+		return rr->slice_ms;
+	}
 	if (rr->turns > 0 && rr->turns < rr->enough) {
 		double missing = (double)(rr->enough - rr->turns) /
 				 (double)rr->turns * (double)rr->ns / 1e6;
@@ -149,9 +126,9 @@ static unsigned slice_ms(const struct ringrun *rr)
 	return need < most ? (unsigned)need : most;
 }
 
-static unsigned ring_nlocks(const struct ringrun *rr)
+static uint64_t ring_nlocks(const struct ringrun *rr)
 {
-	return rr->num + 1;
+	return rr->nlocks != 0 ? rr->nlocks : rr->num + 1;
 }
 
 /* The counters of a new file are zeroes */
@@ -180,9 +157,9 @@ static bool on_one_host(const struct ringrun *rr)
 	return differ == 0;
 }
 
-static struct tevent_req *ringrun_send(TALLOC_CTX *mem_ctx,
-				       struct tevent_context *ev,
-				       struct ringrun *rr)
+struct tevent_req *ringrun_send(TALLOC_CTX *mem_ctx,
+				struct tevent_context *ev,
+				struct ringrun *rr)
 {
 	struct ringrun_state *state = NULL;
 	struct tevent_req *req = NULL;
@@ -210,7 +187,12 @@ static struct tevent_req *ringrun_send(TALLOC_CTX *mem_ctx,
 	history_begin(rr);
 	rr->out->run = rr->run;
 	rr->out->outcome = OUTCOME_PASS;
-	state->made = run_files(rr->run, state->file);
+	if (rr->file != NULL) {
+		strcpy(state->file, rr->file);
+		state->made = rr->before > 0;
+	} else {
+		state->made = run_files(rr->run, state->file);
+	}
 	ring_phase_begin(req, PHASE_OPEN);
 	if (!tevent_req_is_in_progress(req)) {
 		return tevent_req_post(req, ev);
@@ -222,7 +204,7 @@ static void ring_request(const struct ringrun_state *state, unsigned i,
 			 enum ring_phase phase, struct probe_request *request)
 {
 	const struct ringrun *rr = state->rr;
-	unsigned nlocks = ring_nlocks(rr);
+	uint64_t nlocks = ring_nlocks(rr);
 
 	*request = (struct probe_request){};
 	switch (phase) {
@@ -730,6 +712,9 @@ static void judge_slice(struct ringrun_state *state)
 		rr->first_turns = rr->turns;
 		rr->first_ns = rr->ns;
 	}
+	if (rr->slice_fn != NULL) {
+		rr->slice_fn(rr, rr->private_data);
+	}
 }
 
 static bool is_stuck(const struct ringrun_state *state)
@@ -818,11 +803,13 @@ static void ring_take(struct ringrun_state *state, unsigned i, int ret,
 		ring_errno(rr, i, state->phase, a);
 		return;
 	}
-	if (state->phase == PHASE_SUM && a->value != rr->turns) {
-		rr->lost = a->value < rr->turns ? rr->turns - a->value : 0;
+	if (state->phase == PHASE_SUM && a->value != rr->before + rr->turns) {
+		uint64_t all = rr->before + rr->turns;
+
+		rr->lost = a->value < all ? all - a->value : 0;
 		ring_fail(rr, i, "sum of all counters after the ring",
 			  talloc_asprintf(rr->out, "%llu",
-					  (unsigned long long)rr->turns),
+					  (unsigned long long)all),
 			  talloc_asprintf(rr->out, "%llu",
 					  (unsigned long long)a->value));
 	}
@@ -1007,7 +994,7 @@ static void ring_freeze_late(struct tevent_req *subreq)
 	}
 }
 
-static int ringrun_recv(struct tevent_req *req)
+int ringrun_recv(struct tevent_req *req)
 {
 	int ret = channel_req_error(req);
 
@@ -1015,8 +1002,7 @@ static int ringrun_recv(struct tevent_req *req)
 	return ret;
 }
 
-/* turns a second of all together, by the steady part */
-static double ring_rate(const struct ringrun *rr)
+double ringrun_rate(const struct ringrun *rr)
 {
 	uint64_t turns = rr->turns, ns = rr->ns;
 
@@ -1032,12 +1018,37 @@ static double ring_rate(const struct ringrun *rr)
 struct ring_check_state {
 	struct ringrun *rr;
 	struct check_result *result;
+	uint64_t turns, ns;		/* before the slice */
 };
+
+/* More say nothing new of a long run */
+#define SLICES_TOLD 100
+
+static void ring_note_slice(struct ringrun *rr, void *private_data)
+{
+	struct ring_check_state *state = talloc_get_type_abort(
+		private_data, struct ring_check_state);
+	json_t *metrics = state->result->metrics;
+	json_t *slices = json_object_get(metrics, "slices_per_s");
+	uint64_t turns = rr->turns - state->turns;
+	uint64_t ns = rr->ns - state->ns;
+
+	state->turns = rr->turns;
+	state->ns = rr->ns;
+	if (slices == NULL) {
+		slices = json_array();
+		json_object_set_new(metrics, "slices_per_s", slices);
+	}
+	if (ns > 0 && json_array_size(slices) < SLICES_TOLD) {
+		json_array_append_new(slices, json_real((double)turns * 1e9 /
+							(double)ns));
+	}
+}
 
 static void ring_check_done(struct tevent_req *subreq);
 
-static struct ringrun *ringrun_create(TALLOC_CTX *mem_ctx, struct run *run,
-				      unsigned num, unsigned io)
+struct ringrun *ringrun_create(TALLOC_CTX *mem_ctx, struct run *run,
+			       unsigned num, unsigned io)
 {
 	struct ringrun *rr = talloc_zero(mem_ctx, struct ringrun);
 	unsigned i;
@@ -1094,6 +1105,8 @@ static struct tevent_req *ring_check_send(TALLOC_CTX *mem_ctx,
 	}
 	state->rr->judged = true;
 	state->rr->seed = run_random(run) >> 1;
+	state->rr->slice_fn = ring_note_slice;
+	state->rr->private_data = state;
 	state->rr->enough = sizes[level].enough;
 	state->rr->max_ms = sizes[level].max_ms;
 	state->rr->least = sizes[level].least;
@@ -1143,7 +1156,7 @@ static void ring_metrics(struct check_result *result,
 			  "violation_bound_95",
 			  violation_bound(trials, violations),
 			  "turns_each", each,
-			  "turns_per_s", ring_rate(rr),
+			  "turns_per_s", ringrun_rate(rr),
 			  "turn_p50_us", (double)p50 / 1e3,
 			  "turn_p99_us", (double)p99 / 1e3,
 			  "turn_max_us", (double)max / 1e3,
@@ -1385,7 +1398,7 @@ static void rate_done(struct tevent_req *subreq)
 		tevent_req_error(req, (uint64_t)ret);
 		return;
 	}
-	state->rates[state->next] = ring_rate(state->rr);
+	state->rates[state->next] = ringrun_rate(state->rr);
 	if (state->rr->out->outcome != OUTCOME_PASS) {
 		/* wrong locks are lock.ring's to tell: there is no rate */
 		state->rr->out->broken = 0;

@@ -103,6 +103,11 @@ enum run_level run_level(const struct run *run)
 	return run->options.level;
 }
 
+const struct run_options *run_options(const struct run *run)
+{
+	return &run->options;
+}
+
 unsigned run_left_ms(const struct run *run)
 {
 	uint64_t now = now_ms() + CLEANUP_MS;
@@ -249,6 +254,9 @@ const char *run_silence_text(TALLOC_CTX *mem_ctx, const struct run *run,
 		return "the run's time was over";
 	case ENOTCONN:
 		return talloc_strdup(mem_ctx, run->away);
+	case EHOSTDOWN:
+		return talloc_asprintf(mem_ctx, "could not tell: member %s "
+				       "waited while another was lost", name);
 	default:
 		return talloc_asprintf(mem_ctx, "member %s was lost", name);
 	}
@@ -484,6 +492,7 @@ struct run_call_state {
 	struct probe_answer answer;
 	bool full_time;			/* its silence would be a hang */
 	struct member_autopsy autopsy;
+	unsigned asked;			/* of the others, whether they live */
 	int err;
 	const char *told;
 };
@@ -491,6 +500,9 @@ struct run_call_state {
 static void run_call_answered(struct tevent_req *subreq);
 static void run_call_done(struct tevent_req *req);
 static void run_call_examined(struct tevent_req *subreq);
+static void run_call_ask_others(struct tevent_req *req);
+static void run_call_other_lives(struct tevent_req *subreq);
+static void run_call_kill(struct tevent_req *req);
 static void run_call_killed(struct tevent_req *subreq);
 
 struct tevent_req *run_call_send(TALLOC_CTX *mem_ctx,
@@ -584,7 +596,70 @@ static void run_call_examined(struct tevent_req *subreq)
 	state->err = !autopsy->blocked ? EAGAIN :
 		     state->full_time ? ETIMEDOUT : ETIME;
 	state->told = autopsy_text(state, autopsy);
-	subreq = run_kill_send(state, state->ev, state->run, state->member);
+	if (state->err == ETIMEDOUT) {
+		run_call_ask_others(req);
+	} else {
+		run_call_kill(req);
+	}
+}
+
+/*
+ * One that nobody reaches any more may hold what this member waits for: then
+ * it is no hang of the file system.
+ */
+static void run_call_ask_others(struct tevent_req *req)
+{
+	struct run_call_state *state = tevent_req_data(
+		req, struct run_call_state);
+	const struct run *run = state->run;
+	struct tevent_req *subreq = NULL;
+	unsigned i;
+
+	for (i = 0; i < run->num_members; i++) {
+		if (i == state->member ||
+		    !member_remote(run->members[i])) {
+			continue;
+		}
+		subreq = member_autopsy_send(state, state->ev,
+					     run->members[i]);
+		if (tevent_req_nomem(subreq, req)) {
+			return;
+		}
+		state->asked++;
+		tevent_req_set_callback(subreq, run_call_other_lives, req);
+	}
+	if (state->asked == 0) {
+		run_call_kill(req);
+	}
+}
+
+static void run_call_other_lives(struct tevent_req *subreq)
+{
+	struct tevent_req *req = tevent_req_callback_data(subreq,
+							  struct tevent_req);
+	struct run_call_state *state = tevent_req_data(
+		req, struct run_call_state);
+	struct member_autopsy autopsy = {};
+	int ret;
+
+	ret = member_autopsy_recv(subreq, state, &autopsy);
+	TALLOC_FREE(subreq);
+	if (ret != 0) {
+		state->err = EHOSTDOWN;
+	}
+	state->asked--;
+	if (state->asked == 0) {
+		run_call_kill(req);
+	}
+}
+
+static void run_call_kill(struct tevent_req *req)
+{
+	struct run_call_state *state = tevent_req_data(
+		req, struct run_call_state);
+	struct tevent_req *subreq = run_kill_send(
+		state, state->ev, state->run, state->member);
+
 	if (tevent_req_nomem(subreq, req)) {
 		return;
 	}
@@ -602,7 +677,7 @@ static void run_call_killed(struct tevent_req *subreq)
 
 	ret = run_kill_recv(subreq, state, &after);
 	TALLOC_FREE(subreq);
-	if (ret == ETIMEDOUT) {
+	if (ret == ETIMEDOUT && state->err != EHOSTDOWN) {
 		/* then it did hang */
 		state->err = ETIMEDOUT;
 		state->told = after != NULL ? after : state->told;

@@ -22,6 +22,16 @@ enum run_level {
 	RUN_THOROUGH,
 };
 
+/* A second of a sweep */
+struct run_rate {
+	const char *mode;		/* "locks", "-rw", "-rwm" */
+	unsigned members;		/* that take part */
+	unsigned second;		/* 0 .. of this step */
+	double turns_per_s;		/* of all together */
+	uint64_t increment;		/* of the data, as ping_pong has it;
+					 * 0: none */
+};
+
 struct run_options {
 	struct member_reach reach;
 	const char **places;		/* NULL-terminated; a single one gets
@@ -32,6 +42,9 @@ struct run_options {
 	unsigned thorough_ms;		/* RUN_THOROUGH: for the rare faults */
 	uint64_t seed;
 	FILE *history;			/* core/checks/record.h; or NULL */
+	unsigned step_ms;		/* sweep: for each number of members */
+	/* Told each second of a sweep; or NULL */
+	void (*rate)(const struct run_rate *rate, void *private_data);
 	/* Called before each check, and with NULL at the end; or NULL. */
 	void (*progress)(const char *check, unsigned done, unsigned total,
 			 void *private_data);
@@ -72,6 +85,8 @@ struct member *run_member(const struct run *run, unsigned number);
 const char *run_member_name(TALLOC_CTX *mem_ctx, const struct run *run,
 			    unsigned number);
 enum run_level run_level(const struct run *run);
+
+const struct run_options *run_options(const struct run *run);
 
 /* ms left of the run's time */
 unsigned run_left_ms(const struct run *run);
@@ -123,9 +138,10 @@ unsigned run_thorough_ms(const struct run *run);
  * ETIMEDOUT: it hung; EAGAIN: the worker got no processor in that time, which
  * says nothing about the file system; ETIME: the run's time was over before
  * one could call it a hang; ENOTCONN: the file system is not there any more;
- * ECONNRESET: the worker or its host is gone. *autopsy (a child of mem_ctx, or
- * NULL) is what a person is told of it. run_silence_text() is one line for
- * all of these but ETIMEDOUT.
+ * EHOSTDOWN: another member's host does not answer either, and may hold what
+ * this one waits for; ECONNRESET: the worker or its host is gone. *autopsy (a
+ * child of mem_ctx, or NULL) is what a person is told of it.
+ * run_silence_text() is one line for all of these but ETIMEDOUT.
  */
 struct tevent_req *run_call_send(TALLOC_CTX *mem_ctx,
 				 struct tevent_context *ev, struct run *run,

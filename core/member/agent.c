@@ -1,21 +1,27 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <sysexits.h>
 #include <unistd.h>
 
 #include "core/config.h"
 #include "core/member/agent.h"
+#include "core/member/channel.h"
 #include "core/member/supervisor.h"
 #include "core/member/wire.h"
 
 /* Longer than any run, short enough for sums of a few in 32 bits */
 #define TIMEOUT_MAX_MS (24 * 3600 * 1000)
 
+/* Nobody waits that long before the first question */
+#define START_WAIT_MS 30000
+
 struct agent_session {
 	struct tevent_context *ev;
 	struct wire *wire;
 	struct tevent_immediate *end;
+	struct tevent_timer *limit;	/* ends it; or NULL */
 	bool over;		/* nothing is sent any more */
 	const char *worker;
 	struct supervisor *sv;	/* NULL: no place yet */
@@ -65,6 +71,33 @@ static void session_gone(int err, void *private_data)
 	(void)err;
 	session_end(talloc_get_type_abort(private_data,
 					  struct agent_session));
+}
+
+static void session_outlived(struct tevent_context *ev,
+			     struct tevent_timer *te, struct timeval now,
+			     void *private_data)
+{
+	struct agent_session *session = talloc_get_type_abort(
+		private_data, struct agent_session);
+
+	(void)ev;
+	(void)te;
+	(void)now;
+	session->limit = NULL;
+	session_end(session);
+}
+
+/* The connection may be dead and nobody be told of it. ms: 0: no limit */
+static int session_limit(struct agent_session *session, json_int_t ms)
+{
+	TALLOC_FREE(session->limit);
+	if (ms <= 0 || ms > UINT_MAX) {
+		return 0;
+	}
+	session->limit = tevent_add_timer(session->ev, session,
+					  channel_deadline((unsigned)ms),
+					  session_outlived, session);
+	return session->limit != NULL ? 0 : ENOMEM;
 }
 
 static int session_destructor(struct agent_session *session)
@@ -158,6 +191,7 @@ static int question_start(struct question *question, const json_t *frame)
 	struct agent_session *session = question->session;
 	const char *place = json_string_value(json_object_get(frame, "start"));
 	const char *path = NULL;
+	int ret;
 
 	if (place == NULL) {
 		return EPROTO;
@@ -174,7 +208,9 @@ static int question_start(struct question *question, const json_t *frame)
 	if (session->sv == NULL) {
 		return ENOMEM;
 	}
-	return ask_start(question);
+	ret = session_limit(session, json_integer_value(
+				    json_object_get(frame, "lifetime_ms")));
+	return ret == 0 ? ask_start(question) : ret;
 }
 
 /* ---- call --------------------------------------------------------------- */
@@ -398,6 +434,9 @@ struct agent_session *agent_session_create(TALLOC_CTX *mem_ctx,
 				  "oldest", AGENT_PROTOCOL_OLDEST,
 				  "version", PINGPONG_VERSION),
 			-1);
+	if (ret == 0) {
+		ret = session_limit(session, START_WAIT_MS);
+	}
 	if (ret != 0) {
 		session_end(session);
 	}

@@ -16,6 +16,9 @@
  * question is under way, to which only "kill" and "autopsy" may come. A start
  * that ends with ETIMEDOUT has "why" instead of "info": lines for a person.
  *
+ * "start" may have "lifetime_ms": after it the session ends by itself; so it
+ * does when there is no "start" within 30 s.
+ *
  * The worker ends when the channel does; so does the session when a line is
  * no frame or its answers are not read.
  */

@@ -92,7 +92,8 @@ static void channel_lost(int err, void *private_data)
 	struct channel *channel = talloc_get_type_abort(private_data,
 							struct channel);
 
-	(void)err;
+	/* what answers is not who was asked for */
+	err = err == EPROTO && !channel->greeted ? EPROTO : ECONNRESET;
 	TALLOC_FREE(channel->wire);
 	if (channel->waiting != NULL) {
 		struct tevent_req *req = channel->waiting->req;
@@ -100,7 +101,7 @@ static void channel_lost(int err, void *private_data)
 		/* the others by their time; usually there is none, and a
 		 * callback may free the channel */
 		ask_unlist(channel->waiting);
-		tevent_req_error(req, ECONNRESET);
+		tevent_req_error(req, (uint64_t)err);
 	}
 }
 

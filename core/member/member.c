@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <errno.h>
-#include <signal.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
+#include "core/config.h"
 #include "core/member/agent.h"
 #include "core/member/channel.h"
+#include "core/member/rsh.h"
 #include "core/member/supervisor.h"
 #include "core/member/wire.h"
 
@@ -23,7 +21,7 @@ struct member {
 	/* one of the two: */
 	struct supervisor *local;
 	struct channel *remote;
-	pid_t rsh;		/* the command behind the channel; 0: none */
+	struct rsh *rsh;	/* the command behind the channel; or NULL */
 	json_t *told;		/* the last answer over it, or NULL */
 };
 
@@ -61,6 +59,11 @@ struct member_info *member_info_copy(TALLOC_CTX *mem_ctx,
 	return copy;
 }
 
+bool member_remote(const struct member *member)
+{
+	return member->remote != NULL;
+}
+
 bool member_gone(const struct member *member)
 {
 	return member->gone;
@@ -74,11 +77,6 @@ void member_set_gone(struct member *member)
 static int member_destructor(struct member *member)
 {
 	json_decref(member->told);
-	if (member->rsh > 0) {
-		/* its agent sees the end of its input; not waited for: this
-		 * process ends soon, or ignores its children */
-		kill(member->rsh, SIGTERM);
-	}
 	return 0;
 }
 
@@ -122,90 +120,47 @@ static void member_take_info(struct member *member, const json_t *info)
 
 struct start_state {
 	struct tevent_context *ev;
+	const struct member_reach *reach;
 	struct member *member;
 	unsigned timeout_ms;
 	const char *host;	/* NULL: this one */
+	int err;
 	const char *why;
 };
 
-/* [HOST:]PATH; a colon behind a slash is the path's own */
+/*
+ * [HOST:]PATH; a colon behind a slash is the path's own, those of an IPv6
+ * address stand in brackets
+ */
 static const char *split_place(TALLOC_CTX *mem_ctx, const char *place,
 			       const char **host)
 {
-	size_t n = strcspn(place, ":/");
+	bool bracket = place[0] == '[';
+	size_t skip = bracket ? 1 : 0;
+	size_t n = skip + strcspn(place + skip, bracket ? "]/" : ":/");
+	const char *colon = place + n + skip;
 
 	*host = NULL;
-	if (place[n] != ':' || n == 0) {
+	if (n == skip || (bracket && place[n] != ']') || *colon != ':') {
 		return place;
 	}
-	*host = talloc_strndup(mem_ctx, place, n);
-	return place + n + 1;
-}
-
-static void become_rsh(char *const *argv, int sock)
-{
-	dup2(sock, STDIN_FILENO);
-	dup2(sock, STDOUT_FILENO);
-	close_range(3, ~0U, 0);
-	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	execvp(argv[0], argv);
-	fprintf(stderr, "pingpong: cannot run '%s': %s\n", argv[0],
-		strerror(errno));
-	_exit(127);
-}
-
-static char **rsh_argv(TALLOC_CTX *mem_ctx, const char *rsh,
-		       const char *host)
-{
-	char *line = talloc_strdup(mem_ctx, rsh);
-	char **argv = talloc_zero_array(mem_ctx, char *, strlen(rsh) + 4);
-	char *save = NULL, *word = NULL;
-	unsigned n = 0;
-
-	if (line == NULL || argv == NULL) {
-		return NULL;
-	}
-	for (word = strtok_r(line, " \t", &save); word != NULL;
-	     word = strtok_r(NULL, " \t", &save)) {
-		argv[n++] = word;
-	}
-	if (n == 0) {
-		return NULL;
-	}
-	argv[n++] = talloc_strdup(mem_ctx, host);
-	argv[n++] = talloc_strdup(mem_ctx, "pingpong");
-	argv[n] = talloc_strdup(mem_ctx, "agent");
-	return argv;
+	*host = talloc_strndup(mem_ctx, place + skip, n - skip);
+	return colon + 1;
 }
 
 static int connect_rsh(struct member *member, struct tevent_context *ev,
-		       const char *rsh, const char *host)
+		       const char *command, const char *host)
 {
-	char **argv = rsh_argv(member, rsh, host);
-	int sock[2];
+	int sock = -1;
 	int ret;
 
-	if (argv == NULL) {
-		return ENOMEM;
-	}
-	ret = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sock);
-	if (ret == -1) {
-		return errno;
-	}
-	member->rsh = fork();
-	if (member->rsh == 0) {
-		become_rsh(argv, sock[1]);
-	}
-	ret = member->rsh == -1 ? errno : 0;
-	close(sock[1]);
+	ret = rsh_start(member, ev, command, host, &member->rsh, &sock);
 	if (ret != 0) {
-		close(sock[0]);
 		return ret;
 	}
-	talloc_free(argv);
-	member->remote = channel_create(member, ev, sock[0], sock[0]);
+	member->remote = channel_create(member, ev, sock, sock);
 	if (member->remote == NULL) {
-		close(sock[0]);
+		close(sock);
 		return ENOMEM;
 	}
 	return 0;
@@ -213,6 +168,7 @@ static int connect_rsh(struct member *member, struct tevent_context *ev,
 
 static void start_local_done(struct tevent_req *subreq);
 static void start_greeted(struct tevent_req *subreq);
+static void start_no_agent_why(struct tevent_req *subreq);
 static void start_remote_done(struct tevent_req *subreq);
 
 static int start_local(struct tevent_req *req, const char *worker)
@@ -257,6 +213,13 @@ static const struct member_link *find_link(const struct member_reach *reach,
 	return NULL;
 }
 
+static unsigned connect_ms(const struct start_state *state)
+{
+	unsigned ms = state->reach->connect_ms;
+
+	return ms != 0 ? ms : state->timeout_ms;
+}
+
 static int start_remote(struct tevent_req *req,
 			const struct member_reach *reach)
 {
@@ -275,7 +238,7 @@ static int start_remote(struct tevent_req *req,
 		return ret;
 	}
 	subreq = channel_hello_send(state, state->ev, member->remote,
-				    state->timeout_ms);
+				    connect_ms(state));
 	if (subreq == NULL) {
 		return ENOMEM;
 	}
@@ -316,6 +279,7 @@ struct tevent_req *member_start_send(TALLOC_CTX *mem_ctx,
 	talloc_set_destructor(member, member_destructor);
 	path = split_place(state, place, &state->host);
 	state->ev = ev;
+	state->reach = reach;
 	state->member = member;
 	state->timeout_ms = timeout_ms;
 	member->ev = ev;
@@ -368,37 +332,109 @@ static void start_local_done(struct tevent_req *subreq)
 	tevent_req_done(req);
 }
 
+/* Nobody there, or not who was asked for: the command may have said why */
+static void start_no_agent(struct tevent_req *req, int err)
+{
+	struct start_state *state = tevent_req_data(req, struct start_state);
+	struct tevent_req *subreq = NULL;
+
+	state->err = err;
+	if (state->member->rsh == NULL) {
+		start_unreachable(req, EHOSTUNREACH, "no agent answers");
+		return;
+	}
+	subreq = rsh_why_send(state, state->ev, state->member->rsh);
+	if (tevent_req_nomem(subreq, req)) {
+		return;
+	}
+	tevent_req_set_callback(subreq, start_no_agent_why, req);
+}
+
+static void start_no_agent_why(struct tevent_req *subreq)
+{
+	struct tevent_req *req = tevent_req_callback_data(subreq,
+							  struct tevent_req);
+	struct start_state *state = tevent_req_data(req, struct start_state);
+	char *why = rsh_why_recv(subreq, state);
+
+	TALLOC_FREE(subreq);
+	if (state->err == EPROTO) {
+		why = talloc_strdup(state, "something else than 'pingpong "
+				    "agent' answers: its login must not "
+				    "print anything");
+	} else if (state->err == ETIMEDOUT) {
+		why = talloc_asprintf(
+			state, "no answer from 'pingpong agent' within "
+			"%.3g s%s%s", connect_ms(state) / 1000.0,
+			why != NULL ? ": " : "", why != NULL ? why : "");
+	} else if (why == NULL) {
+		why = talloc_strdup(state, "the connection was closed before "
+				    "'pingpong agent' answered");
+	}
+	start_unreachable(req, EHOSTUNREACH, why != NULL ? why : "no agent");
+}
+
+/* Returns 0, or EPROTO: no version that both speak, which was told */
+static int compare_versions(struct tevent_req *req, const json_t *hello)
+{
+	struct start_state *state = tevent_req_data(req, struct start_state);
+	const struct member_reach *reach = state->reach;
+	json_int_t newest = json_integer_value(
+		json_object_get(hello, "protocol"));
+	json_int_t oldest = json_integer_value(
+		json_object_get(hello, "oldest"));
+	const char *version = json_string_value(
+		json_object_get(hello, "version"));
+	char *line = NULL;
+
+	version = version != NULL ? version : "of no version";
+	if (oldest > AGENT_PROTOCOL || newest < AGENT_PROTOCOL_OLDEST) {
+		line = talloc_asprintf(
+			state, "pingpong %s there speaks protocol %lld, "
+			"expected %d to %d, as pingpong %s does", version,
+			(long long)newest, AGENT_PROTOCOL_OLDEST,
+			AGENT_PROTOCOL, PINGPONG_VERSION);
+		start_unreachable(req, EPROTO, line != NULL ? line : version);
+		return EPROTO;
+	}
+	if (reach->said_fn != NULL && strcmp(version, PINGPONG_VERSION) != 0) {
+		line = talloc_asprintf(state, "pingpong %s there, %s here",
+				       version, PINGPONG_VERSION);
+		reach->said_fn(state->host, line != NULL ? line : version,
+			       reach->private_data);
+	}
+	return 0;
+}
+
 static void start_greeted(struct tevent_req *subreq)
 {
 	struct tevent_req *req = tevent_req_callback_data(subreq,
 							  struct tevent_req);
 	struct start_state *state = tevent_req_data(req, struct start_state);
+	const struct member_reach *reach = state->reach;
+	struct member *member = state->member;
 	json_t *hello = NULL;
-	json_int_t oldest, newest;
 	int ret;
 
 	ret = channel_hello_recv(subreq, &hello);
 	TALLOC_FREE(subreq);
 	if (ret != 0) {
-		start_unreachable(req, EHOSTUNREACH,
-				  ret == ETIMEDOUT
-				  ? "no answer from 'pingpong agent'"
-				  : "'pingpong agent' did not start, or the "
-				    "login prints something before it");
+		start_no_agent(req, ret);
 		return;
 	}
-	newest = json_integer_value(json_object_get(hello, "protocol"));
-	oldest = json_integer_value(json_object_get(hello, "oldest"));
+	ret = compare_versions(req, hello);
 	json_decref(hello);
-	if (oldest > AGENT_PROTOCOL || newest < AGENT_PROTOCOL_OLDEST) {
-		start_unreachable(req, EPROTO,
-				  "its agent speaks another protocol version");
+	if (ret != 0) {
 		return;
+	}
+	if (member->rsh != NULL && reach->said_fn != NULL) {
+		rsh_tell(member->rsh, reach->said_fn, reach->private_data);
 	}
 	subreq = channel_ask_send(
-		state, state->ev, state->member->remote,
-		json_pack("{ss si}", "start", state->member->info.path,
-			  "timeout_ms", (int)state->timeout_ms),
+		state, state->ev, member->remote,
+		json_pack("{ss si si}", "start", member->info.path,
+			  "timeout_ms", (int)state->timeout_ms,
+			  "lifetime_ms", (int)reach->lifetime_ms),
 		-1, state->timeout_ms + CHANNEL_GRACE_MS);
 	if (tevent_req_nomem(subreq, req)) {
 		return;

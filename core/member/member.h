@@ -2,7 +2,8 @@
 /*
  * A member: one participant of a run, at one place
  *
- * A place is [HOST:]PATH, a directory as that host sees it. Behind a member
+ * A place is [HOST:]PATH, a directory as that host sees it (an IPv6 address
+ * as HOST in brackets). Behind a member
  * stands a worker process at that place, the only one that touches the file
  * system. On this host the member supervises the worker itself; on another
  * host an agent does ("pingpong agent" over stdio, or a resident agent), and
@@ -70,11 +71,24 @@ struct member_link {
  * pingpong agent" for places with a HOST; never passed through a shell.
  * links: for the HOSTs that are connected already; each for one member. Ends
  * with a host of NULL; or NULL.
+ * connect_ms: how long a HOST's agent may take to greet; 0: as the start.
+ * lifetime_ms: an agent ends by itself after this long, should the connection
+ * be dead without its knowing; 0: never.
+ * said_fn: told each line that comes from a HOST on standard error, and when
+ * its version is another one; or NULL.
+ *
+ * It stays as it is until member_start_recv(), private_data while a member
+ * lives.
  */
 struct member_reach {
 	const char *worker;	/* path of pingpong-worker */
 	const char *rsh;
 	const struct member_link *links;
+	unsigned connect_ms;
+	unsigned lifetime_ms;
+	void (*said_fn)(const char *host, const char *line,
+			void *private_data);
+	void *private_data;
 };
 
 /*
@@ -133,6 +147,9 @@ int member_kill_recv(struct tevent_req *req);
  * remove the run's directory before it ends. Does not wait.
  */
 void member_finish(struct member *member);
+
+/* Is it reached over a channel? */
+bool member_remote(const struct member *member);
 
 /* True when the member's worker hangs for good or its channel is gone. */
 bool member_gone(const struct member *member);

@@ -958,6 +958,7 @@ static int op_ring(struct probe_worker *worker,
 	answer->frozen = ring->holding;
 	answer->turns = ring->turns;
 	answer->position = ring->position;
+	answer->value = ring->increment;
 	answer->p50_ns = ring_hist_percentile(hist, 0.5);
 	answer->p99_ns = ring_hist_percentile(hist, 0.99);
 	answer->max_ns = ring_hist_percentile(hist, 1.0);

@@ -209,8 +209,10 @@ static bool fill_lists(const struct report *report, json_t *members,
 					     check_json(input->results[i]));
 	}
 	for (i = 0; i < USE_COUNT; i++) {
-		ret |= json_object_set_new(verdict, use_name(i),
-					   use_json(&v->uses[i]));
+		if (report_tells(report, i)) {
+			ret |= json_object_set_new(verdict, use_name(i),
+						   use_json(&v->uses[i]));
+		}
 	}
 	for (i = 0; i < v->num_settings; i++) {
 		ret |= json_array_append_new(settings,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <errno.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "core/config.h"
@@ -132,22 +133,6 @@ static enum paint fitness_paint(const struct use_verdict *v)
 	return UNSURE;
 }
 
-/* Is the use one of those that decided the exit status? */
-static bool decides(const struct use_verdict *v, int status)
-{
-	switch (status) {
-	case 0:
-		return true;
-	case 1:
-		return v->fitness == UNFIT;
-	case 2:
-		return v->fitness == UNFIT && v->mended_by[0] == NULL;
-	case 3:
-		return v->fitness == UNFIT && v->hung;
-	}
-	return v->fitness == UNKNOWN;
-}
-
 static void put_headline(struct text *t, const struct report *report)
 {
 	static const struct {
@@ -161,20 +146,11 @@ static void put_headline(struct text *t, const struct report *report)
 		{"UNKNOWN: ", UNSURE},
 	};
 	int status = verdict_exit(report->verdict, report->uses);
-	const char *comma = "";
-	unsigned i;
+	char *uses = report_deciding(NULL, report);
 
 	put(t, headlines[status].paint, headlines[status].words);
-	for (i = 0; i < USE_COUNT; i++) {
-		bool listed = (report->uses & USE_BIT(i)) != 0 &&
-			      decides(&report->verdict->uses[i], status);
-
-		if (listed) {
-			put(t, BOLD, comma);
-			put(t, BOLD, use_name(i));
-			comma = ", ";
-		}
-	}
+	put(t, BOLD, uses != NULL ? uses : "");
+	talloc_free(uses);
 	if (status <= 1 && report->verdict->scope == SCOPE_LOCAL) {
 		put(t, BOLD, " (on this node alone)");
 	}
@@ -226,7 +202,8 @@ static void put_uses(struct text *t, const struct report *report, bool asked)
 	unsigned i;
 
 	for (i = 0; i < USE_COUNT; i++) {
-		if (((report->uses & USE_BIT(i)) != 0) == asked) {
+		if (((report->uses & USE_BIT(i)) != 0) == asked &&
+		    report_tells(report, i)) {
 			put_use(t, i, &report->verdict->uses[i]);
 		}
 	}
@@ -264,6 +241,8 @@ static const struct {
 	{ "alone_turns_per_s", "alone %.0f/s" },
 	{ "together_turns_per_s", "together %.0f/s" },
 	{ "again_turns_per_s", "alone again %.0f/s" },
+	{ "drop", "%.1f-fold drop" },
+	{ "recovery", "%.2f of the rate alone came back" },
 	{ "trials", "%.0f trials" },
 };
 
@@ -425,22 +404,42 @@ static void put_setting(struct text *t, const struct setting *s)
 	put_words(t, s->because);
 }
 
-enum heed { TO_CHANGE, NOT_ASKED, ADVICE };
+enum heed { TO_CHANGE, CAUSE, NOT_ASKED, ADVICE };
 
-/* Needed, but only by uses that were not asked for: not to be changed in
- * passing */
+/* What is needed, but only by uses that were not asked for, is not to be
+ * changed in passing */
 static enum heed heed(const struct report *report, const struct setting *s)
 {
 	if (!s->needed) {
 		return ADVICE;
 	}
-	return (s->uses & report->uses) != 0 ? TO_CHANGE : NOT_ASKED;
+	if ((s->uses & report->uses) == 0) {
+		return NOT_ASKED;
+	}
+	return report_mends(report, s) ? TO_CHANGE : CAUSE;
+}
+
+/* So that what is listed for others is not taken for a remedy */
+static void put_no_remedy(struct text *t, const struct report *report)
+{
+	char *uses = report_deciding(NULL, report);
+	char *line = talloc_asprintf(NULL, "none is known that mends %s",
+				     uses != NULL ? uses : "it");
+
+	if (report->exit == 2 || report->exit == 3) {
+		heading(t, "Settings to change");
+		go_to(t, 2);
+		put_words(t, line != NULL ? line : "none");
+	}
+	talloc_free(line);
+	talloc_free(uses);
 }
 
 static void put_settings(struct text *t, const struct report *report)
 {
 	static const char *const titles[] = {
 		[TO_CHANGE] = "Settings to change",
+		[CAUSE] = "A likely cause",
 		[NOT_ASKED] = "Settings only for what was not asked for",
 		[ADVICE] = "Advice",
 	};
@@ -448,6 +447,7 @@ static void put_settings(struct text *t, const struct report *report)
 	unsigned h;
 	size_t i;
 
+	put_no_remedy(t, report);
 	for (h = TO_CHANGE; h <= ADVICE; h++) {
 		bool any = false;
 
@@ -486,30 +486,32 @@ static char *quoted(const char *place)
 	return talloc_asprintf_append(line, "'");
 }
 
-/* What to run next when only one node was there */
-static void put_next(struct text *t, const struct report *report)
-{
-	const char *path = report->input->members[0]->path;
-	char *here = quoted(path);
-	char *line = NULL;
+static void put_command(struct text *t, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
-	go_to(t, 2);
-	put_words(t, "anything between nodes: the places are one node, which "
-		     "shows what is wrong on it, but not that nodes agree");
-	line = talloc_asprintf(NULL, "pingpong check %s OTHER-NODE:%s", here,
-			       here);
-	heading(t, "Run next");
+static void put_command(struct text *t, const char *format, ...)
+{
+	char *line = NULL;
+	va_list ap;
+
+	va_start(ap, format);
+	line = talloc_vasprintf(NULL, format, ap);
+	va_end(ap);
 	go_to(t, 2);
 	put(t, BOLD, line != NULL ? line : "pingpong check");
 	end_line(t);
 	talloc_free(line);
+}
+
+/* When only one node was there */
+static void put_next_node(struct text *t, const struct report *report)
+{
+	char *here = quoted(report->input->members[0]->path);
+
+	put_command(t, "pingpong check %s OTHER-NODE:%s", here, here);
 	go_to(t, 2);
 	put_words(t, "or, where no other node ever serves these files:");
-	line = talloc_asprintf(NULL, "pingpong check --local %s", here);
-	go_to(t, 2);
-	put(t, BOLD, line != NULL ? line : "pingpong check --local");
-	end_line(t);
-	talloc_free(line);
+	put_command(t, "pingpong check --local %s", here);
 	talloc_free(here);
 }
 
@@ -546,6 +548,73 @@ static void put_repeat(struct text *t, const struct report *report)
 	talloc_free(line);
 }
 
+/* Why the first use is as it is that decides; NULL: no check says it */
+static const char *first_because(const struct report *report,
+				 enum fitness fitness)
+{
+	unsigned i;
+
+	for (i = 0; i < USE_COUNT; i++) {
+		const struct use_verdict *v = &report->verdict->uses[i];
+
+		if ((report->uses & USE_BIT(i)) != 0 &&
+		    v->fitness == fitness && v->because[0] != NULL) {
+			return v->because[0];
+		}
+	}
+	return NULL;
+}
+
+static char *quoted_places(TALLOC_CTX *mem_ctx, const struct report *report)
+{
+	char *line = talloc_strdup(mem_ctx, "");
+	size_t i;
+
+	for (i = 0; report->places[i] != NULL && line != NULL; i++) {
+		char *place = quoted(report->places[i]);
+
+		line = talloc_asprintf_append(line, "%s%s",
+					      i > 0 ? " " : "", place);
+		talloc_free(place);
+	}
+	return line;
+}
+
+static void put_next(struct text *t, const struct report *report)
+{
+	const char *because = first_because(report, UNFIT);
+	char *places = quoted_places(NULL, report);
+
+	if (report->exit == 0) {
+		talloc_free(places);
+		return;
+	}
+	heading(t, "Run next");
+	if (because != NULL) {
+		put_command(t, "pingpong explain %s", because);
+	}
+	if (report->exit == 2 || report->exit == 3) {
+		put_command(t, "pingpong check --html=report.html %s", places);
+		go_to(t, 2);
+		put_words(t, "makes a page for the file system's vendor");
+	} else if (report->verdict->one_node &&
+		   report->input->num_members > 0) {
+		put_next_node(t, report);
+	} else if (report->exit == 4 && report->input->same_directory) {
+		put_command(t, "pingpong check --timeout=600 %s", places);
+	} else if (report->exit == 4) {
+		put_command(t, "findmnt --target DIRECTORY");
+		go_to(t, 2);
+		put_words(t, "on each node: is it the file system that is "
+			     "meant?");
+	} else if (report->exit == 1) {
+		go_to(t, 2);
+		put_words(t, "after the settings are changed:");
+		put_command(t, "pingpong check %s", places);
+	}
+	talloc_free(places);
+}
+
 static void put_untested(struct text *t, const struct report *report)
 {
 	const struct verdict_input *input = report->input;
@@ -571,7 +640,100 @@ static void put_untested(struct text *t, const struct report *report)
 		}
 	}
 	if (one_node) {
-		put_next(t, report);
+		go_to(t, 2);
+		put_words(t, "anything between nodes: the places are one node, "
+			     "which shows what is wrong on it, but not that "
+			     "nodes agree");
+	}
+}
+
+/* ---- a sweep ------------------------------------------------------------- */
+
+static const json_t *metric_list(const struct check_result *r,
+				 const char *name)
+{
+	const json_t *list = json_object_get(r->metrics, name);
+
+	return json_is_array(list) ? list : NULL;
+}
+
+static size_t num_steps(const struct verdict_input *input)
+{
+	size_t i, most = 0;
+
+	for (i = 0; i < input->num_results; i++) {
+		size_t n = json_array_size(
+			metric_list(input->results[i], "steps"));
+
+		most = n > most ? n : most;
+	}
+	return most;
+}
+
+static void put_step(struct text *t, const struct verdict_input *input,
+		     size_t step)
+{
+	bool first = true;
+	size_t i;
+
+	for (i = 0; i < input->num_results; i++) {
+		const json_t *s = json_array_get(
+			metric_list(input->results[i], "steps"), step);
+		json_t *members = json_object_get(s, "members");
+
+		if (s != NULL && first) {
+			t->column += fprintf(
+				t->f, "  %7lld",
+				(long long)json_integer_value(members));
+			first = false;
+		}
+		if (s != NULL) {
+			t->column += fprintf(
+				t->f, "  %10.0f", json_number_value(
+					json_object_get(s, "rate")));
+		} else if (!first) {
+			t->column += fprintf(t->f, "  %10s", "-");
+		}
+	}
+	end_line(t);
+}
+
+static void put_sweep(struct text *t, const struct verdict_input *input)
+{
+	size_t steps = num_steps(input);
+	const json_t *line = NULL;
+	size_t i, j;
+
+	if (steps == 0) {
+		return;
+	}
+	heading(t, "Turns a second, all members together");
+	t->column += fprintf(t->f, "  members");
+	for (i = 0; i < input->num_results; i++) {
+		const char *mode = json_string_value(json_object_get(
+			input->results[i]->metrics, "mode"));
+
+		t->column += fprintf(t->f, "  %10s",
+				     mode != NULL ? mode : "-");
+	}
+	end_line(t);
+	for (i = 0; i < steps; i++) {
+		put_step(t, input, i);
+	}
+	for (i = 0; i < input->num_results; i++) {
+		json_array_foreach(metric_list(input->results[i], "remarks"),
+				   j, line) {
+			char *text = talloc_asprintf(
+				NULL, "%s: %s", json_string_value(
+					json_object_get(
+						input->results[i]->metrics,
+						"mode")),
+				json_string_value(line));
+
+			go_to(t, 2);
+			put_words(t, text != NULL ? text : "");
+			talloc_free(text);
+		}
 	}
 }
 
@@ -589,9 +751,11 @@ int report_text(const struct report *report, FILE *out, bool color)
 	put_members(&t, report->input);
 	put_checks(&t, report->input);
 	put_limit(&t, report->input);
+	put_sweep(&t, report->input);
 	put_settings(&t, report);
 	put_repeat(&t, report);
 	put_untested(&t, report);
+	put_next(&t, report);
 	end_line(&t);
 	fprintf(out, "pingpong %s: %zu members, scope %s, %.1f s, seed %llu\n",
 		PINGPONG_VERSION, report->input->num_members,

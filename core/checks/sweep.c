@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <stdarg.h>
+
+#include "core/checks/ringrun.h"
+#include "core/checks/run.h"
+#include "core/checks/sweep.h"
+#include "core/member/channel.h"
+
+#define SECOND_MS 1000
+
+/* Up to here each number of members has a step, then every fourth part more */
+#define EACH_STEP 8
+
+/* Below this the rate of two says that they did not wait for each other, and
+ * that of the last alone that it did not come back */
+#define DROP_LEAST 1.1
+#define RECOVERY_LEAST 0.5
+
+/* Of the slowest member's turns and those of the fastest */
+#define EQUAL_LEAST 0.5
+
+struct sweep_state {
+	struct tevent_context *ev;
+	struct run *run;
+	struct check_result *result;
+	const char *mode;
+	unsigned io;
+	char file[PROBE_NAME_MAX];
+	unsigned *counts;		/* members of each step, talloc array */
+	double *rates;			/* of each step */
+	unsigned next;
+	uint64_t before;		/* turns of the steps before */
+	struct ringrun *rr;
+	json_t *steps;			/* the metrics', as are: */
+	json_t *seconds;
+	json_t *remarks;
+	uint64_t turns, ns;		/* at the end of the last second */
+};
+
+/* ---- the steps ----------------------------------------------------------- */
+
+static unsigned count_after(unsigned count, unsigned members)
+{
+	unsigned next = count < EACH_STEP ? count + 1 : count + count / 4;
+
+	return next < members ? next : members;
+}
+
+unsigned sweep_steps(unsigned members)
+{
+	unsigned count, n = 1;
+
+	for (count = 1; count < members; count = count_after(count, members)) {
+		n++;
+	}
+	return 2 * n - 1;
+}
+
+static unsigned *sweep_counts(TALLOC_CTX *mem_ctx, unsigned members)
+{
+	unsigned n = sweep_steps(members);
+	unsigned *counts = talloc_array(mem_ctx, unsigned, n);
+	unsigned i, count = 1;
+
+	if (counts == NULL) {
+		return NULL;
+	}
+	for (i = 0; i <= n / 2; i++) {
+		counts[i] = counts[n - 1 - i] = count;
+		count = count_after(count, members);
+	}
+	return counts;
+}
+
+/* ---- what is told -------------------------------------------------------- */
+
+static void remark(struct sweep_state *state, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void remark(struct sweep_state *state, const char *format, ...)
+{
+	char *line = NULL;
+	va_list ap;
+
+	va_start(ap, format);
+	line = talloc_vasprintf(state, format, ap);
+	va_end(ap);
+	if (line != NULL) {
+		json_array_append_new(state->remarks, json_string(line));
+	}
+	talloc_free(line);
+}
+
+/* The data increment: what the members saw last, if they agree */
+static uint64_t increment_of(const struct ringrun *rr)
+{
+	uint64_t increment = rr->last[0].value;
+	unsigned i;
+
+	for (i = 1; i < rr->num; i++) {
+		if (rr->last[i].value != increment) {
+			increment = rr->last[i].value > increment
+				? rr->last[i].value : increment;
+		}
+	}
+	return (rr->io & RING_RW) != 0 ? increment : 0;
+}
+
+static void second_over(struct ringrun *rr, void *private_data)
+{
+	struct sweep_state *state = talloc_get_type_abort(private_data,
+							  struct sweep_state);
+	const struct run_options *options = run_options(state->run);
+	uint64_t turns = rr->turns - state->turns;
+	uint64_t ns = rr->ns - state->ns;
+	const struct run_rate rate = {
+		.mode = state->mode,
+		.members = rr->num,
+		.second = (unsigned)json_array_size(state->seconds),
+		.turns_per_s = ns > 0 ? (double)turns * 1e9 / (double)ns : 0,
+		.increment = increment_of(rr),
+	};
+
+	state->turns = rr->turns;
+	state->ns = rr->ns;
+	json_array_append_new(state->seconds, json_real(rate.turns_per_s));
+	if (turns == 0) {
+		remark(state, "no turn in a second with %u members", rr->num);
+	}
+	if (options->rate != NULL) {
+		options->rate(&rate, options->private_data);
+	}
+}
+
+static json_t *turns_each(struct sweep_state *state)
+{
+	const struct ringrun *rr = state->rr;
+	uint64_t least = UINT64_MAX, most = 0;
+	json_t *each = json_array();
+	unsigned i;
+
+	for (i = 0; i < rr->num; i++) {
+		uint64_t turns = rr->last[i].turns;
+
+		least = turns < least ? turns : least;
+		most = turns > most ? turns : most;
+		json_array_append_new(each, json_integer((json_int_t)turns));
+	}
+	if ((double)least < (double)most * EQUAL_LEAST) {
+		remark(state, "unequal members: of %u, one made %llu turns "
+		       "and another %llu", rr->num, (unsigned long long)least,
+		       (unsigned long long)most);
+	}
+	return each;
+}
+
+static void step_told(struct sweep_state *state)
+{
+	const struct ringrun *rr = state->rr;
+
+	state->rates[state->next] = ringrun_rate(rr);
+	json_array_append_new(
+		state->steps,
+		json_pack("{sI sO sf so sI}",
+			  "members", (json_int_t)rr->num,
+			  "rates", state->seconds,
+			  "rate", state->rates[state->next],
+			  "turns_each", turns_each(state),
+			  "increment", (json_int_t)increment_of(rr)));
+}
+
+/* Where it ended at a step, those before it are told */
+static void sweep_judge(struct sweep_state *state, unsigned steps)
+{
+	unsigned all = sweep_steps(run_num_members(state->run));
+	const double *rates = state->rates;
+
+	if (steps > 1 && rates[1] > 0) {
+		double drop = rates[0] / rates[1];
+
+		json_object_set_new(state->result->metrics, "drop",
+				    json_real(drop));
+		if (state->counts[1] == 2 && drop < DROP_LEAST) {
+			remark(state, "no drop at the second member: %.0f "
+			       "turns/s alone, %.0f together", rates[0],
+			       rates[1]);
+		}
+	}
+	if (steps == all && all > 1 && rates[0] > 0) {
+		double recovery = rates[all - 1] / rates[0];
+
+		json_object_set_new(state->result->metrics, "recovery",
+				    json_real(recovery));
+		if (recovery < RECOVERY_LEAST) {
+			remark(state, "the rate alone did not come back: %.0f "
+			       "turns/s before, %.0f after", rates[0],
+			       rates[all - 1]);
+		}
+	}
+}
+
+/* ---- running ------------------------------------------------------------- */
+
+static void sweep_next(struct tevent_req *req);
+static void sweep_step_done(struct tevent_req *subreq);
+
+static int sweep_state_destructor(struct sweep_state *state)
+{
+	json_decref(state->seconds);
+	return 0;
+}
+
+static struct tevent_req *sweep_send(TALLOC_CTX *mem_ctx,
+				     struct tevent_context *ev,
+				     struct run *run,
+				     struct check_result *result,
+				     const char *mode, unsigned io)
+{
+	unsigned members = run_num_members(run);
+	struct sweep_state *state = NULL;
+	struct tevent_req *req = NULL;
+
+	req = tevent_req_create(mem_ctx, &state, struct sweep_state);
+	if (req == NULL) {
+		return NULL;
+	}
+	*state = (struct sweep_state){
+		.ev = ev, .run = run, .result = result, .mode = mode,
+		.io = io, .steps = json_array(), .remarks = json_array(),
+		.counts = sweep_counts(state, members),
+		.rates = talloc_zero_array(state, double,
+					   sweep_steps(members)),
+	};
+	talloc_set_destructor(state, sweep_state_destructor);
+	run_file_name(run, state->file);
+	json_object_set_new(result->metrics, "mode", json_string(mode));
+	json_object_set_new(result->metrics, "steps", state->steps);
+	json_object_set_new(result->metrics, "remarks", state->remarks);
+	if (state->counts == NULL || state->rates == NULL) {
+		tevent_req_oom(req);
+		return tevent_req_post(req, ev);
+	}
+	sweep_next(req);
+	if (!tevent_req_is_in_progress(req)) {
+		return tevent_req_post(req, ev);
+	}
+	return req;
+}
+
+static void sweep_next(struct tevent_req *req)
+{
+	struct sweep_state *state = tevent_req_data(req, struct sweep_state);
+	unsigned step_ms = run_options(state->run)->step_ms;
+	struct tevent_req *subreq = NULL;
+	struct ringrun *rr = NULL;
+
+	json_decref(state->seconds);
+	state->seconds = json_array();
+	state->turns = state->ns = 0;
+	rr = ringrun_create(state, state->run, state->counts[state->next],
+			    state->io);
+	if (tevent_req_nomem(rr, req)) {
+		return;
+	}
+	state->rr = rr;
+	rr->enough = UINT64_MAX;
+	/* so that it is over with the last whole second */
+	rr->max_ms = step_ms - SECOND_MS / 2;
+	rr->slice_ms = SECOND_MS;
+	rr->nlocks = run_num_members(state->run) + 1;
+	rr->file = state->file;
+	rr->before = state->before;
+	rr->slice_fn = second_over;
+	rr->private_data = state;
+	subreq = ringrun_send(state, state->ev, rr);
+	if (tevent_req_nomem(subreq, req)) {
+		return;
+	}
+	tevent_req_set_callback(subreq, sweep_step_done, req);
+}
+
+static void sweep_step_done(struct tevent_req *subreq)
+{
+	struct tevent_req *req = tevent_req_callback_data(subreq,
+							  struct tevent_req);
+	struct sweep_state *state = tevent_req_data(req, struct sweep_state);
+	unsigned steps = sweep_steps(run_num_members(state->run));
+	bool well;
+	int ret;
+
+	ret = ringrun_recv(subreq);
+	TALLOC_FREE(subreq);
+	if (ret != 0) {
+		tevent_req_error(req, (uint64_t)ret);
+		return;
+	}
+	well = state->rr->out->outcome == OUTCOME_PASS;
+	step_told(state);
+	result_take(state->result, state->rr->out);
+	state->before += state->rr->turns;
+	state->next++;
+	TALLOC_FREE(state->rr);
+	if (well && state->next < steps) {
+		sweep_next(req);
+		return;
+	}
+	sweep_judge(state, state->next);
+	tevent_req_done(req);
+}
+
+/* ---- the three ----------------------------------------------------------- */
+
+static struct tevent_req *locks_send(TALLOC_CTX *mem_ctx,
+				     struct tevent_context *ev,
+				     struct run *run,
+				     struct check_result *result)
+{
+	return sweep_send(mem_ctx, ev, run, result, "locks", RING_LOCKS);
+}
+
+static struct tevent_req *rw_send(TALLOC_CTX *mem_ctx,
+				  struct tevent_context *ev, struct run *run,
+				  struct check_result *result)
+{
+	return sweep_send(mem_ctx, ev, run, result, "-rw", RING_RW);
+}
+
+static struct tevent_req *rwm_send(TALLOC_CTX *mem_ctx,
+				   struct tevent_context *ev, struct run *run,
+				   struct check_result *result)
+{
+	return sweep_send(mem_ctx, ev, run, result, "-rwm", RING_MMAP);
+}
+
+static const struct check sweep_locks = {
+	.name = "lock.ring",
+	.holds = "locks pass from member to member, one after the other",
+	.needs = NEEDS_LOCKS | NEEDS_BYTES,
+	.send = locks_send,
+	.recv = ringrun_recv,
+};
+
+static const struct check sweep_rw = {
+	.name = "io.increment",
+	.holds = "no update under a lock is lost",
+	.needs = NEEDS_LOCKS | NEEDS_BYTES | NEEDS_IO,
+	.send = rw_send,
+	.recv = ringrun_recv,
+};
+
+static const struct check sweep_rwm = {
+	.name = "mmap.increment",
+	.holds = "nor one through a shared mapping",
+	.needs = NEEDS_LOCKS | NEEDS_BYTES | NEEDS_MMAP,
+	.send = rwm_send,
+	.recv = ringrun_recv,
+};
+
+const struct check *const sweep_catalogue[] = {
+	&sweep_locks, &sweep_rw, &sweep_rwm, NULL,
+};
