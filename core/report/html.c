@@ -28,7 +28,8 @@ static const char style[] =
 	".wide{overflow-x:auto}table{border-collapse:collapse;width:100%}"
 	"td,th{text-align:left;vertical-align:top;padding:.25em .8em .25em 0;"
 	"border-bottom:1px solid var(--rule)}"
-	"td:first-child,.word{white-space:nowrap;overflow-wrap:normal}\n"
+	"td,th{overflow-wrap:break-word}.long{overflow-wrap:anywhere}"
+	"td:first-child,.word{white-space:nowrap}\n"
 	"pre,code{font:.85em/1.4 ui-monospace,monospace}"
 	"pre{white-space:pre-wrap;margin:.3em 0 .3em 1em}"
 	"dl{margin:.3em 0 .3em 1em;display:grid;"
@@ -109,7 +110,7 @@ static void put_use(FILE *f, const struct report *report, enum use use)
 	const struct use_verdict *v = &report->verdict->uses[use];
 	const char *const *name = NULL;
 
-	fprintf(f, "<tr><td>%s%s</td><td class=\"%s\">%s</td><td>",
+	fprintf(f, "<tr><td>%s%s</td><td class=\"word %s\">%s</td><td>",
 		use_name(use),
 		(report->uses & USE_BIT(use)) == 0 ? " <span class=\"dim\">"
 		"(not asked for)</span>" : "", fitness_class(v),
@@ -188,9 +189,9 @@ static void put_settings(FILE *f, const struct report *report)
 
 /* ---- members -------------------------------------------------------------- */
 
-static void put_cell(FILE *f, const char *text)
+static void put_cell(FILE *f, const char *class, const char *text)
 {
-	fprintf(f, "<td>");
+	fprintf(f, "<td class=\"%s\">", class);
 	page_text(f, text);
 	fprintf(f, "</td>");
 }
@@ -206,13 +207,13 @@ static void put_members(FILE *f, const struct verdict_input *input)
 		const struct member_info *m = input->members[i];
 
 		fprintf(f, "<tr><td>%u</td>", m->number);
-		put_cell(f, m->name);
-		put_cell(f, m->fstype);
-		put_cell(f, m->source);
+		put_cell(f, "long", m->name);
+		put_cell(f, "word", m->fstype);
+		put_cell(f, "long", m->source);
 		fprintf(f, "<td class=\"word\">%u:%u</td>", m->major, m->minor);
-		put_cell(f, m->host);
-		put_cell(f, m->kernel);
-		put_cell(f, m->options);
+		put_cell(f, "word", m->host);
+		put_cell(f, "word", m->kernel);
+		put_cell(f, "long", m->options);
 		fprintf(f, "</tr>\n");
 	}
 	fprintf(f, "</table></div>\n");

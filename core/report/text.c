@@ -419,6 +419,11 @@ static enum heed heed(const struct report *report, const struct setting *s)
 	return report_mends(report, s) ? TO_CHANGE : CAUSE;
 }
 
+static bool no_remedy(const struct report *report)
+{
+	return report->exit == 2 || report->exit == 3;
+}
+
 /* So that what is listed for others is not taken for a remedy */
 static void put_no_remedy(struct text *t, const struct report *report)
 {
@@ -426,7 +431,7 @@ static void put_no_remedy(struct text *t, const struct report *report)
 	char *line = talloc_asprintf(NULL, "none is known that mends %s",
 				     uses != NULL ? uses : "it");
 
-	if (report->exit == 2 || report->exit == 3) {
+	if (no_remedy(report)) {
 		heading(t, "Settings to change");
 		go_to(t, 2);
 		put_words(t, line != NULL ? line : "none");
@@ -458,7 +463,9 @@ static void put_settings(struct text *t, const struct report *report)
 				continue;
 			}
 			if (!any) {
-				heading(t, titles[h]);
+				heading(t, h == TO_CHANGE && no_remedy(report)
+					   ? "Settings to change for the rest"
+					   : titles[h]);
 				any = true;
 			}
 			put_setting(t, &v->settings[i]);
@@ -548,6 +555,27 @@ static void put_repeat(struct text *t, const struct report *report)
 	talloc_free(line);
 }
 
+static const json_t *metric_list(const struct check_result *r,
+				 const char *name)
+{
+	const json_t *list = json_object_get(r->metrics, name);
+
+	return json_is_array(list) ? list : NULL;
+}
+
+static size_t num_steps(const struct verdict_input *input)
+{
+	size_t i, most = 0;
+
+	for (i = 0; i < input->num_results; i++) {
+		size_t n = json_array_size(
+			metric_list(input->results[i], "steps"));
+
+		most = n > most ? n : most;
+	}
+	return most;
+}
+
 /* Why the first use is as it is that decides; NULL: no check says it */
 static const char *first_because(const struct report *report,
 				 enum fitness fitness)
@@ -593,7 +621,9 @@ static void put_next(struct text *t, const struct report *report)
 	if (because != NULL) {
 		put_command(t, "pingpong explain %s", because);
 	}
-	if (report->exit == 2 || report->exit == 3) {
+	if (num_steps(report->input) > 0) {
+		put_command(t, "pingpong check %s", places);
+	} else if (no_remedy(report)) {
 		put_command(t, "pingpong check --html=report.html %s", places);
 		go_to(t, 2);
 		put_words(t, "makes a page for the file system's vendor");
@@ -648,27 +678,6 @@ static void put_untested(struct text *t, const struct report *report)
 }
 
 /* ---- a sweep ------------------------------------------------------------- */
-
-static const json_t *metric_list(const struct check_result *r,
-				 const char *name)
-{
-	const json_t *list = json_object_get(r->metrics, name);
-
-	return json_is_array(list) ? list : NULL;
-}
-
-static size_t num_steps(const struct verdict_input *input)
-{
-	size_t i, most = 0;
-
-	for (i = 0; i < input->num_results; i++) {
-		size_t n = json_array_size(
-			metric_list(input->results[i], "steps"));
-
-		most = n > most ? n : most;
-	}
-	return most;
-}
 
 static void put_step(struct text *t, const struct verdict_input *input,
 		     size_t step)
@@ -753,7 +762,9 @@ int report_text(const struct report *report, FILE *out, bool color)
 	put_limit(&t, report->input);
 	put_sweep(&t, report->input);
 	put_settings(&t, report);
-	put_repeat(&t, report);
+	if (num_steps(report->input) == 0) {
+		put_repeat(&t, report);
+	}
 	put_untested(&t, report);
 	put_next(&t, report);
 	end_line(&t);
