@@ -47,17 +47,17 @@ forget()
 	on "$1" rm -rf /var/lib/pingpong/verdicts /var/lib/pingpong/paths.json
 }
 
-# stored FITNESS USE: across nodes, of the share at node 0
+# stored NODE FITNESS USE: of the share, across nodes
 stored()
 {
-	on 0 "$PINGPONG" status |
+	on "$1" "$PINGPONG" status |
 		awk -v path="$share" '/^\// { here = $1 == path } here' |
-		grep -q "^  $2 *$1 *cluster "
+		grep -q "^  $3 *$2 *cluster "
 }
 
 smbd_said()
 {
-	on 0 grep -q -e "$1" /var/log/samba/log.smbd
+	on "$1" grep -q -e "$2" /var/log/samba/log.smbd
 }
 
 starts "two nodes with smbd are OK" 0 1
@@ -67,23 +67,27 @@ expect "a client is let in" connect 0 data
 expect "and at the other node" connect 1 data
 forget 0
 expect "without a verdict, too" connect 0 data
-expect "the agent has made one with the other node" stored fit posix-locking
-expect "and for file-id, mended by fileid" stored unfit file-id
+expect "the agent has made one with the other node" stored 0 fit posix-locking
+expect "and for file-id, mended by fileid" stored 0 unfit file-id
 
+# Of two nodes that are unfit together the second one has to refuse.
 about "locks are local to each node"
 c fault add local-locks >"$SCRATCH/fault"
-expect "a fresh verdict decides" connect 0 data
-forget 0
-expect "without one the client is refused" refused_at_connect 0 data
-expect "the agent's verdict is stored" stored unfit posix-locking
-expect "the log names share, path and reason" smbd_said \
+expect "a fresh verdict decides" connect 1 data
+forget 1
+expect "without one the client is refused" refused_at_connect 1 data
+expect "the agent's verdict is stored" stored 1 unfit posix-locking
+expect "the log names share, path and reason" smbd_said 1 \
 	"share \[data\], path '$share', is refused: unfit for posix-locking across nodes: "
-expect "a share that lost the module is not guarded" connect 0 bare
-on 0 "$PINGPONG" status >"$OUT"
+expect "a share that lost the module is not guarded" connect 1 bare
+on 1 "$PINGPONG" status >"$OUT"
 expect_says "and is named by status" 'share \[bare\] is not guarded' "$OUT"
+forget 0
+expect "the node that may go on is alone: unknown" refused_at_connect 0 data
+expect "and says so" smbd_said 0 'share \[data\].*only one node tested'
 
 about "healthy again"
 c fault clear
-expect "the verdict stands" refused_at_connect 0 data
-on 0 "$PINGPONG" forget "$share" >"$OUT"
-expect "until it is forgotten" connect 0 data
+expect "the verdict stands" refused_at_connect 1 data
+on 1 "$PINGPONG" forget "$share" >"$OUT"
+expect "until it is forgotten" connect 1 data
