@@ -596,10 +596,20 @@ static const char *member_of(struct ringrun *rr, const struct history_op *op)
 	return run_member_name(rr->out, rr->run, rr->members[op->member]);
 }
 
+/* An error that came with it, such as a deadlock that a lock granted twice
+ * leads to, is not the first thing that was wrong */
+static bool may_tell(struct ringrun *rr)
+{
+	if (rr->out->outcome == OUTCOME_FAIL && rr->out->err != 0) {
+		rr->out->outcome = OUTCOME_PASS;
+		rr->out->err = 0;
+	}
+	return rr->out->outcome == OUTCOME_PASS;
+}
+
 static void tell_locks(struct ringrun *rr, const struct history_verdict *v)
 {
-	if (rr->out->outcome != OUTCOME_PASS ||
-	    v->lock_wrong == HISTORY_RIGHT) {
+	if (v->lock_wrong == HISTORY_RIGHT || !may_tell(rr)) {
 		return;
 	}
 	ring_fail(rr, v->lock_op.member, "F_SETLKW F_WRLCK",
@@ -617,8 +627,7 @@ static void tell_data(struct ringrun *rr, const struct history_verdict *v)
 	unsigned long long seen = v->data_op.value;
 	const char *expected = "a value that was written";
 
-	if (rr->out->outcome != OUTCOME_PASS ||
-	    v->data_wrong == HISTORY_RIGHT) {
+	if (v->data_wrong == HISTORY_RIGHT || !may_tell(rr)) {
 		return;
 	}
 	if (v->data_wrong != HISTORY_NOWHERE) {
@@ -690,7 +699,7 @@ static void judge_order(struct ringrun *rr)
 				  (unsigned long long)positions[whom]));
 }
 
-static void judge_slice(struct ringrun_state *state)
+static void count_slice(struct ringrun_state *state)
 {
 	struct ringrun *rr = state->rr;
 	uint64_t turns = 0;
@@ -702,10 +711,6 @@ static void judge_slice(struct ringrun_state *state)
 		    !state->late) {
 			rr->out->max_lock_ns = rr->last[i].max_ns;
 		}
-	}
-	/* who was let go to free another may have been passed meanwhile */
-	if (!state->late) {
-		judge_order(rr);
 	}
 	rr->turns = turns;
 	if (state->slices++ == 0) {
@@ -840,11 +845,15 @@ static void ring_slice_over(struct tevent_req *req)
 	bool enough;
 	int ret;
 
-	judge_slice(state);
+	count_slice(state);
 	ret = judge_history(state->rr);
 	if (ret != 0) {
 		tevent_req_error(req, (uint64_t)ret);
 		return;
+	}
+	/* who was let go to free another may have been passed meanwhile */
+	if (!state->late) {
+		judge_order(state->rr);
 	}
 	enough = slices_enough(state);
 	if (!enough) {
@@ -853,6 +862,13 @@ static void ring_slice_over(struct tevent_req *req)
 	}
 	judge_progress(state);
 	ring_phase_begin(req, PHASE_END);
+}
+
+/* All members are alive, whatever else is wrong. */
+static bool can_tell(const struct ringrun *rr)
+{
+	return rr->out->outcome == OUTCOME_PASS ||
+	       rr->out->outcome == OUTCOME_FAIL;
 }
 
 /* Has a member steps to tell? */
@@ -887,10 +903,10 @@ static void ring_phase_over(struct tevent_req *req)
 	case PHASE_SLICE:
 	case PHASE_RELEASE:
 		rr->ns += ring_now() - state->slice_begin_ns;
-		memset(state->more, well && rr->judged, rr->num);
+		memset(state->more, rr->judged, rr->num);
 		/* FALL THROUGH */
 	case PHASE_LOG:
-		if (!well || !any_more(state)) {
+		if (!can_tell(rr) || !any_more(state)) {
 			ring_slice_over(req);
 			break;
 		}

@@ -76,18 +76,18 @@ fault clear >"$SCRATCH/cleared"
 
 about "the same seed"
 for i in 1 2; do
-	run "$PINGPONG" check --no-store --seed 9 --only lock.many \
+	run "$PINGPONG" check --no-store --seed 9 --only lock.exclusion \
 		--history "$SCRATCH/h$i" "${nodes[@]}"
-	jq -c 'select(.check == "lock.many" and .request.op == "lock")
+	jq -c 'select(.check == "lock.exclusion" and .request.op == "lock")
 		| [.member, .request.start]' "$SCRATCH/h$i" >"$SCRATCH/o$i"
 done
-run "$PINGPONG" check --no-store --seed 9 --only lock.range64,lock.many \
+run "$PINGPONG" check --no-store --seed 9 --only lock.supported,lock.exclusion \
 	--history "$SCRATCH/h3" "${nodes[@]}"
-jq -c 'select(.check == "lock.many" and .request.op == "lock")
+jq -c 'select(.check == "lock.exclusion" and .request.op == "lock")
 	| [.member, .request.start]' "$SCRATCH/h3" >"$SCRATCH/o3"
-run "$PINGPONG" check --no-store --seed 10 --only lock.many \
+run "$PINGPONG" check --no-store --seed 10 --only lock.exclusion \
 	--history "$SCRATCH/h4" "${nodes[@]}"
-jq -c 'select(.check == "lock.many" and .request.op == "lock")
+jq -c 'select(.check == "lock.exclusion" and .request.op == "lock")
 	| [.member, .request.start]' "$SCRATCH/h4" >"$SCRATCH/o4"
 expect "there are operations" test -s "$SCRATCH/o1"
 expect "the same operations" cmp "$SCRATCH/o1" "$SCRATCH/o2"
