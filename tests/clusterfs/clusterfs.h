@@ -81,6 +81,7 @@ struct inode {
 	uint64_t num_lookups;
 	unsigned int num_open;
 	unsigned int times_opened;
+	ino_t told_ino;			/* what the kernel was last told */
 	enum mmap_mode mmap_mode;	/* settled by the first open */
 	int backing_id;		/* 0 when nothing is passed through */
 	int private_fd;			/* MMAP_PRIVATE */
@@ -91,6 +92,7 @@ struct inode {
 struct handle {
 	LIST_ENTRY(handle) entry;
 	struct inode *inode;
+	pid_t pid;		/* that opened it */
 	struct dirent_list *dirents;
 	int last_close;		/* enum drop_cause of the last FLUSH */
 };

@@ -412,6 +412,7 @@ int handle_open(struct inode *inode, struct handle **_handle)
 	inode->times_opened += 1;
 	inode->file->num_open += 1;
 	handle->inode = inode;
+	handle->pid = current.pid;
 	LIST_INSERT_HEAD(&inode->member->handles, handle, entry);
 	*_handle = handle;
 	return 0;

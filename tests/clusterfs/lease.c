@@ -2,6 +2,7 @@
 
 #include "faults.h"
 
+#include <dirent.h>
 #include <limits.h>
 #include <pthread.h>
 #include <sys/sysmacros.h>
@@ -81,63 +82,96 @@ static bool is_breaker(pid_t pid)
 	return false;
 }
 
-static struct member *member_by_dev(unsigned int major, unsigned int minor)
+/* Does one of the lines of a fdinfo show a lease that stands in the way? */
+static bool shows_lease(FILE *f, const struct inode *inode, bool writing)
 {
-	struct member *member = NULL;
-	dev_t dev = makedev(major, minor);
-
-	LIST_FOREACH(member, &members, entry) {
-		if (member->dev == dev) {
-			return member;
-		}
-	}
-	return NULL;
-}
-
-/* The other member that a line of /proc/locks shows as a holder, or NULL. */
-static struct member *holder(const char *line, const struct inode *inode,
-			     bool writing)
-{
-	struct member *member = NULL;
-	char type[16];
-	unsigned int major = 0;
-	unsigned int minor = 0;
+	unsigned int major = 0, minor = 0;
 	unsigned long ino = 0;
-	int num;
-	struct event ev = { .last = INT64_MAX };
+	bool found = false;
+	char line[256];
+	char type[16];
 
-	num = sscanf(line, "%*u: LEASE %*s %15s %*d %x:%x:%lu", type, &major,
-		     &minor, &ino);
-	if (num != 4 || ino != inode->file->ino) {
-		return NULL;
+	while (!found && fgets(line, sizeof(line), f) != NULL) {
+		int num = sscanf(line, "lock: %*u: LEASE %*s %15s %*d "
+				 "%x:%x:%lu", type, &major, &minor, &ino);
+
+		found = num == 4 && ino == inode->told_ino &&
+			makedev(major, minor) == inode->member->dev &&
+			(writing || strcmp(type, "READ") != 0);
 	}
-	if (!writing && strcmp(type, "READ") == 0) {
-		return NULL;
-	}
-	member = member_by_dev(major, minor);
-	if (member == NULL || member == inode->member) {
-		return NULL;
-	}
-	ev.member = member;
-	faults_run(AT_LEASE, &ev);
-	return ev.nothing ? NULL : member;
+	return found;
 }
 
+/*
+ * The kernel shows each lease with the descriptor that it was taken by. (Not
+ * by /proc/locks: who reads that while others lock and unlock misses lines.)
+ */
+static bool holds_lease(const struct handle *handle, bool writing)
+{
+	const struct inode *inode = handle->inode;
+	struct dirent *entry = NULL;
+	bool found = false;
+	char path[128];
+	DIR *dir = NULL;
+
+	snprintf(path, sizeof(path), "%s/%d/fdinfo", inode->member->proc,
+		 (int)handle->pid);
+	dir = opendir(path);
+	while (dir != NULL && !found && (entry = readdir(dir)) != NULL) {
+		FILE *f = NULL;
+		int fd;
+
+		fd = openat(dirfd(dir), entry->d_name, O_RDONLY | O_CLOEXEC);
+		f = fd != -1 ? fdopen(fd, "r") : NULL;
+		if (f == NULL) {
+			if (fd != -1) {
+				close(fd);
+			}
+			continue;
+		}
+		found = shows_lease(f, inode, writing);
+		fclose(f);
+	}
+	if (dir != NULL) {
+		closedir(dir);
+	}
+	return found;
+}
+
+static bool is_kept(struct member *member)
+{
+	struct event ev = { .member = member, .last = INT64_MAX };
+
+	faults_run(AT_LEASE, &ev);
+	return ev.nothing;
+}
+
+/* The other members whose leases an open breaks */
 static uint64_t find_holders(const struct inode *inode, bool writing)
 {
-	FILE *f = fopen("/proc/locks", "re");
-	char line[256];
+	struct inode *other = NULL;
+	struct handle *handle = NULL;
 	uint64_t holders = 0;
+	bool found, kept;
 
-	while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
-		struct member *member = holder(line, inode, writing);
-
-		if (member != NULL) {
-			holders |= UINT64_C(1) << member->index;
+	LIST_FOREACH(other, &inode->file->inodes, in_file) {
+		if (other == inode || other->num_open == 0) {
+			continue;
 		}
-	}
-	if (f != NULL) {
-		fclose(f);
+		found = false;
+		LIST_FOREACH(handle, &other->member->handles, entry) {
+			if (handle->inode != other) {
+				continue;
+			}
+			found = holds_lease(handle, writing);
+			if (found) {
+				break;
+			}
+		}
+		kept = found && is_kept(other->member);
+		if (found && !kept) {
+			holders |= UINT64_C(1) << other->member->index;
+		}
 	}
 	return holders;
 }

@@ -72,6 +72,7 @@ static int get_attr(struct inode *inode, struct stat *st)
 	}
 	view_attr(inode, st);
 	faults_run(AT_ATTR, &ev);
+	inode->told_ino = st->st_ino;
 	return 0;
 }
 
