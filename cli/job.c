@@ -207,6 +207,7 @@ static int error_status(int err)
 		return EX_USAGE;
 	case EHOSTUNREACH:
 	case EPROTO:
+	case ENOTCONN:
 		return EX_UNAVAILABLE;
 	case EROFS:
 	case ENOSPC:

@@ -224,6 +224,16 @@ static void exclude(struct script *s, uint64_t start, uint64_t len)
 	step_unlock(s, B, 0, start, len);
 }
 
+/* Who unlocks what it does not hold, unlocks nothing */
+static void unlocked_by_another(struct script *s)
+{
+	step_lock(s, A, 0, F_WRLCK, 0, 1, WANT_DONE);
+	step_unlock(s, B, 0, 0, 1);
+	means(step_lock(s, B, 0, F_WRLCK, 0, 1, WANT_REFUSED),
+	      "a lock is lost by another member's unlock");
+	step_unlock(s, A, 0, 0, 1);
+}
+
 /* of so many locks each, within a fifth of a second by what one costs here */
 static unsigned trials_that_fit(const struct run *run, unsigned trials,
 				unsigned locks_each)
@@ -252,6 +262,7 @@ static void exclusion_build(struct script *s)
 	/* the bytes of CTDB's cluster lock */
 	exclude(s, 0, 1);
 	exclude(s, 1, 1);
+	unlocked_by_another(s);
 	if (script_lean(s->run)) {
 		return;
 	}
@@ -287,7 +298,8 @@ const struct check check_lock_exclusion = {
 	.how = "In pairs, step by step: one member write-locks a range, the "
 	       "other's attempts to lock any of it must be refused and its "
 	       "locks on the bytes beside it granted; bytes 0 and 1, longer "
-	       "ranges, to the end of the file, beyond it, random ranges.",
+	       "ranges, to the end of the file, beyond it, random ranges. "
+	       "Its unlock of what it does not hold must free nothing.",
 	.depends = "CTDB: two nodes that both get byte 0 of the cluster lock "
 		   "are two leaders (ctdb(7), 'cluster lock'; "
 		   "ctdb/server/ctdb_mutex_fcntl_helper.c uses bytes 0 and "
