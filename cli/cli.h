@@ -36,6 +36,13 @@ void cli_say(const char *format, ...)
 const char **cli_operands(TALLOC_CTX *mem_ctx, int argc, const char **argv,
 			  const char *operands, unsigned count);
 
+/* The same for one that has these options, which take no value of their own
+ * but what they store. */
+const char **cli_operands_and(TALLOC_CTX *mem_ctx, int argc,
+			      const char **argv,
+			      const struct poptOption *options,
+			      const char *operands, unsigned count);
+
 /* What popt says of bad options (a negative return of poptGetNextOpt()), a
  * child of mem_ctx. */
 char *cli_popt_error(TALLOC_CTX *mem_ctx, poptContext pc, int err);

@@ -12,6 +12,7 @@
 #include "cli/hosts.h"
 #include "cli/job.h"
 #include "core/config.h"
+#include "core/report/baseline.h"
 #include "core/verdict/store.h"
 
 /* ---- the record ---------------------------------------------------------- */
@@ -110,10 +111,65 @@ static int history_close(struct job *job, int status)
 	return EX_IOERR;
 }
 
-static int judge(TALLOC_CTX *mem_ctx, const struct job *job)
+#define BASELINES STATEDIR "/baselines"
+
+/* Before the run, which takes its time. Returns 0 or an exit status */
+static int baseline_open(const char *name, json_t **baseline)
+{
+	int ret;
+
+	if (name == NULL) {
+		return 0;
+	}
+	ret = baseline_load(BASELINES, name, baseline);
+	if (ret == ENOENT) {
+		cli_say("--compare '%s': expected a name that was given to "
+			"--save before", name);
+		return EX_USAGE;
+	}
+	if (ret != 0) {
+		cli_say("--compare '%s': %s", name,
+			ret == EINVAL ? "no baseline" : strerror(ret));
+		return ret == EACCES ? EX_NOPERM : EX_SOFTWARE;
+	}
+	return 0;
+}
+
+/* Returns 0 or an exit status */
+static int baselines(TALLOC_CTX *mem_ctx, const struct check_args *args,
+		     const json_t *baseline, struct report *report)
+{
+	struct baseline_result *result = NULL;
+	int ret;
+
+	if (baseline != NULL) {
+		ret = baseline_compare(mem_ctx, baseline, args->compare,
+				       report, &result);
+		if (ret != 0) {
+			cli_say("--compare '%s': %s", args->compare,
+				ret == EXDEV ? "it is of other places"
+					     : strerror(ret));
+			return ret == EXDEV ? EX_USAGE : EX_SOFTWARE;
+		}
+		report->compared = result;
+	}
+	if (args->save != NULL) {
+		ret = baseline_save(BASELINES, args->save, report);
+		if (ret != 0) {
+			cli_say("--save '%s': %s", args->save, strerror(ret));
+			return ret == EACCES || ret == EPERM ? EX_NOPERM
+							     : EX_CANTCREAT;
+		}
+	}
+	return 0;
+}
+
+static int judge(TALLOC_CTX *mem_ctx, const struct job *job,
+		 const json_t *baseline)
 {
 	const struct check_args *args = job->args;
 	struct report *report = job_judge(mem_ctx, job, NULL, args->uses);
+	int status;
 
 	if (report == NULL) {
 		return EX_SOFTWARE;
@@ -121,7 +177,8 @@ static int judge(TALLOC_CTX *mem_ctx, const struct job *job)
 	if (args->store && geteuid() == 0) {
 		store(mem_ctx, job, report->verdict);
 	}
-	return job_report(job, report);
+	status = baselines(mem_ctx, args, baseline, report);
+	return status == 0 ? job_report(job, report) : status;
 }
 
 static int check(TALLOC_CTX *mem_ctx, const struct check_args *args)
@@ -131,16 +188,20 @@ static int check(TALLOC_CTX *mem_ctx, const struct check_args *args)
 		.checks = args->checks,
 		.timeout_ms = args->timeout_ms,
 	};
+	json_t *baseline = NULL;
 	int status;
 
-	status = history_open(&job);
-	if (status != 0) {
-		return status;
-	}
-	status = job_run(mem_ctx, &job);
+	status = baseline_open(args->compare, &baseline);
 	if (status == 0) {
-		status = judge(mem_ctx, &job);
+		status = history_open(&job);
 	}
+	if (status == 0) {
+		status = job_run(mem_ctx, &job);
+	}
+	if (status == 0) {
+		status = judge(mem_ctx, &job, baseline);
+	}
+	json_decref(baseline);
 	return history_close(&job, status);
 }
 

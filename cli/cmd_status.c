@@ -10,10 +10,13 @@
 
 #include "cli/cli.h"
 #include "core/config.h"
+#include "core/report/prometheus.h"
 #include "core/verdict/store.h"
 #ifdef HAVE_CTDB_EVENTS
 #include "ctdb-events/events.h"
 #endif
+
+#define MOUNTINFO "/proc/self/mountinfo"
 
 static int store_failed(int err)
 {
@@ -102,27 +105,41 @@ static void put_agent(TALLOC_CTX *mem_ctx)
 #endif
 }
 
+static int status_text(TALLOC_CTX *mem_ctx)
+{
+	int ret;
+
+	ret = store_each(mem_ctx, STATEDIR, MOUNTINFO, put_record, NULL);
+	if (ret == ENOENT) {
+		printf("no verdicts stored\n");
+		ret = 0;
+	}
+	put_agent(mem_ctx);
+	return ret;
+}
+
 int cmd_status(int argc, const char **argv)
 {
 	TALLOC_CTX *frame = talloc_new(NULL);
-	const char **none = cli_operands(frame, argc, argv, NULL, 0);
+	int metrics = 0;
+	const struct poptOption options[] = {
+		{ "prometheus", '\0', POPT_ARG_NONE, &metrics, 0,
+		  "as metrics for node_exporter's textfile collector", NULL },
+		POPT_AUTOHELP
+		POPT_TABLEEND
+	};
+	const char **none = cli_operands_and(frame, argc, argv, options, NULL,
+					     0);
 	int ret;
 
 	if (none == NULL) {
 		talloc_free(frame);
 		return EX_USAGE;
 	}
-	ret = store_each(frame, STATEDIR, "/proc/self/mountinfo", put_record,
-			 NULL);
-	if (ret == ENOENT) {
-		printf("no verdicts stored\n");
-	}
-	put_agent(frame);
+	ret = metrics ? prometheus_write(stdout, STATEDIR, MOUNTINFO)
+		      : status_text(frame);
 	talloc_free(frame);
-	if (ret != 0 && ret != ENOENT) {
-		return store_failed(ret);
-	}
-	return cli_finish(EX_OK);
+	return ret == 0 ? cli_finish(EX_OK) : store_failed(ret);
 }
 
 /* ---- forget -------------------------------------------------------------- */

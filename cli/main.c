@@ -107,6 +107,15 @@ const char **cli_operands(TALLOC_CTX *mem_ctx, int argc, const char **argv,
 			  const char *operands, unsigned count)
 {
 	const struct poptOption options[] = { POPT_AUTOHELP POPT_TABLEEND };
+
+	return cli_operands_and(mem_ctx, argc, argv, options, operands, count);
+}
+
+const char **cli_operands_and(TALLOC_CTX *mem_ctx, int argc,
+			      const char **argv,
+			      const struct poptOption *options,
+			      const char *operands, unsigned count)
+{
 	poptContext pc = poptGetContext(NULL, argc, argv, options, 0);
 	const char **words = NULL;
 	int ret;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/config.h"
+#include "core/report/baseline.h"
 #include "core/report/report.h"
 
 /*
@@ -221,6 +222,17 @@ static bool fill_lists(const struct report *report, json_t *members,
 	return ret == 0;
 }
 
+static json_t *compared_json(const struct baseline_result *c)
+{
+	static const char *const none[] = { NULL };
+
+	return json_pack("{s:s, s:i, s:o}",
+			 "baseline", c->name,
+			 "runs", (int)c->runs,
+			 "slower", names(c->slower != NULL ? c->slower
+							   : none));
+}
+
 json_t *report_json(const struct report *report)
 {
 	json_t *members = json_array();
@@ -246,6 +258,10 @@ json_t *report_json(const struct report *report)
 			 "verdict", verdict,
 			 "settings", settings,
 			 "exit", report->exit);
+	if (ok && report->compared != NULL) {
+		ok = json_object_set_new(json, "compared", compared_json(
+					 report->compared)) == 0;
+	}
 	if (!ok) {
 		json_decref(json);
 		return NULL;

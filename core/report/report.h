@@ -15,6 +15,8 @@
 
 #include "core/verdict/verdict.h"
 
+struct baseline_result;
+
 struct report {
 	const char **places;	/* as given, NULL-terminated */
 	time_t started;
@@ -23,6 +25,7 @@ struct report {
 	uint64_t seed;
 	const struct verdict_input *input;
 	const struct verdict *verdict;
+	const struct baseline_result *compared;	/* or NULL */
 	int exit;
 };
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/config.h"
+#include "core/report/baseline.h"
 #include "core/report/report.h"
 
 #define WIDTH 80
@@ -746,6 +747,34 @@ static void put_sweep(struct text *t, const struct verdict_input *input)
 	}
 }
 
+static void put_compared(struct text *t, const struct report *report)
+{
+	const struct baseline_result *c = report->compared;
+	const char **line = NULL;
+	char *title = NULL;
+
+	if (c == NULL) {
+		return;
+	}
+	title = talloc_asprintf(NULL, "Compared with %s, which has %u run%s",
+				c->name, c->runs, c->runs == 1 ? "" : "s");
+	heading(t, title != NULL ? title : c->name);
+	talloc_free(title);
+	go_to(t, 2);
+	if (c->runs < BASELINE_RUNS_LEAST) {
+		put_words(t, "nothing can be said: save another run, so that "
+			     "it is known how much they differ");
+	} else if (c->slower == NULL) {
+		put_words(t, "nothing is slower than in all of them");
+	} else {
+		put_words(t, "slower than in all of them:");
+	}
+	for (line = c->slower; line != NULL && *line != NULL; line++) {
+		go_to(t, 2);
+		put_words(t, *line);
+	}
+}
+
 int report_text(const struct report *report, FILE *out, bool color)
 {
 	struct text t = {.f = out, .color = color};
@@ -761,6 +790,7 @@ int report_text(const struct report *report, FILE *out, bool color)
 	put_checks(&t, report->input);
 	put_limit(&t, report->input);
 	put_sweep(&t, report->input);
+	put_compared(&t, report);
 	put_settings(&t, report);
 	if (num_steps(report->input) == 0) {
 		put_repeat(&t, report);

@@ -42,7 +42,7 @@ sane()
 	            sys.exit('%s at %s' % (tag, self.getpos()))
 	p = P()
 	p.feed(open(sys.argv[1]).read())
-	sys.exit(p.stack)
+	sys.exit(p.stack or 0)
 	END
 }
 
