@@ -177,9 +177,11 @@ static int run(struct job *job, const char *worker)
 	bool ok;
 	int ret = 0;
 
+	/* descriptors can be what is short, too */
+	errno = ENOMEM;
 	ok = watch(job);
 	if (!ok) {
-		return ENOMEM;
+		return errno;
 	}
 	job->req = run_send(job->ev, job->ev, &options);
 	if (job->req == NULL) {

@@ -454,7 +454,9 @@ static int remote_recv(struct tevent_req *subreq, json_t **answer)
 	if (ret != 0) {
 		return ret;
 	}
-	return (int)json_integer_value(json_object_get(*answer, "err"));
+	ret = (int)json_integer_value(json_object_get(*answer, "err"));
+	/* what is none is not passed on as one */
+	return ret >= 0 ? ret : EPROTO;
 }
 
 static void start_remote_done(struct tevent_req *subreq)

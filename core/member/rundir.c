@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,7 +16,7 @@ static int make_dir(const char *path, mode_t mode)
 	return ret == 0 || errno == EEXIST ? 0 : errno;
 }
 
-int rundir_open(const char *rundir, const char *name, int *fd)
+static int open_dir(const char *rundir, const char *name, bool make, int *fd)
 {
 	struct stat st = {};
 	char path[256];
@@ -28,8 +29,8 @@ int rundir_open(const char *rundir, const char *name, int *fd)
 	if ((size_t)ret >= sizeof(path)) {
 		return ENAMETOOLONG;
 	}
-	ret = make_dir(rundir, 0755);
-	if (ret == 0) {
+	ret = make ? make_dir(rundir, 0755) : 0;
+	if (ret == 0 && make) {
 		ret = make_dir(path, 0700);
 	}
 	if (ret != 0) {
@@ -45,4 +46,14 @@ int rundir_open(const char *rundir, const char *name, int *fd)
 		return EPERM;
 	}
 	return 0;
+}
+
+int rundir_open(const char *rundir, const char *name, int *fd)
+{
+	return open_dir(rundir, name, true, fd);
+}
+
+int rundir_find(const char *rundir, const char *name, int *fd)
+{
+	return open_dir(rundir, name, false, fd);
 }

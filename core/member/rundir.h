@@ -13,4 +13,7 @@
  */
 int rundir_open(const char *rundir, const char *name, int *fd);
 
+/* The same where nothing is to be made; ENOENT: it is not there */
+int rundir_find(const char *rundir, const char *name, int *fd);
+
 #endif

@@ -8,8 +8,12 @@
 #include <unistd.h>
 
 #include "core/member/mounts.h"
+#include "core/member/rundir.h"
 #include "core/member/stuck.h"
 #include "core/probe/process.h"
+
+/* of RUNDIR */
+#define STUCK_DIR "stuck"
 
 /* ---- paths as strings ---------------------------------------------------- */
 
@@ -53,36 +57,7 @@ static bool below(const char *path, const char *top)
 		(path[n] == '\0' || path[n] == '/'));
 }
 
-/* ---- the directory ------------------------------------------------------- */
-
-static int open_dir(const char *rundir, bool make, int *fd)
-{
-	struct stat st = {};
-	char path[256];
-	int ret;
-
-	if (geteuid() != 0) {
-		return EPERM;
-	}
-	ret = snprintf(path, sizeof(path), "%s/stuck", rundir);
-	if ((size_t)ret >= sizeof(path)) {
-		return ENAMETOOLONG;
-	}
-	if (make) {
-		mkdir(rundir, 0755);
-		mkdir(path, 0700);
-	}
-	*fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (*fd == -1) {
-		return errno;
-	}
-	ret = fstat(*fd, &st);
-	if (ret == -1 || st.st_uid != 0 || (st.st_mode & 0022) != 0) {
-		close(*fd);
-		return EPERM;
-	}
-	return 0;
-}
+/* ---- the files ----------------------------------------------------------- */
 
 static void file_name(char name[32], unsigned major, unsigned minor)
 {
@@ -168,7 +143,7 @@ pid_t stuck_find(const char *rundir, const char *mountinfo, const char *path)
 	int fd = -1;
 	int ret;
 
-	ret = open_dir(rundir, false, &fd);
+	ret = rundir_find(rundir, STUCK_DIR, &fd);
 	if (ret != 0) {
 		talloc_free(frame);
 		return 0;
@@ -247,7 +222,7 @@ int stuck_record(const char *rundir, const char *mountinfo, const char *path,
 	if (!ok || strchr(path, '\n') != NULL) {
 		return EINVAL;
 	}
-	ret = open_dir(rundir, true, &fd);
+	ret = rundir_open(rundir, STUCK_DIR, &fd);
 	if (ret != 0) {
 		return ret;
 	}

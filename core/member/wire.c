@@ -264,10 +264,14 @@ int wire_to_request(const json_t *frame, struct probe_request *request)
 
 int wire_to_answer(const json_t *frame, struct probe_answer *answer)
 {
+	int ret;
+
 	*answer = (struct probe_answer){
 		.log = json_string_value(json_object_get(frame, "log")),
 	};
-	return decode(frame, answer_fields, COUNT(answer_fields), answer);
+	ret = decode(frame, answer_fields, COUNT(answer_fields), answer);
+	/* what is no errno is not told as one */
+	return ret == 0 && answer->err < 0 ? EPROTO : ret;
 }
 
 /* ---- a stream of frames ---------------------------------------------- */

@@ -65,7 +65,7 @@ json_t *wire_from_request(const struct probe_request *request);
 json_t *wire_from_answer(const struct probe_answer *answer);
 
 /* Back again. Returns 0 or EPROTO: a field of another type or too long, an
- * unknown operation. Unknown fields are passed over. An answer's log stays the
+ * unknown operation, an err that is no errno. Unknown fields are passed over. An answer's log stays the
  * frame's. */
 int wire_to_request(const json_t *frame, struct probe_request *request);
 int wire_to_answer(const json_t *frame, struct probe_answer *answer);

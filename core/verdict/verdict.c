@@ -123,9 +123,21 @@ struct findings {
 	const char **slow;
 	const char **untested;
 	const char **untested_why;	/* of each, "": none */
+	const char **vain;	/* fail, which says nothing without locks */
 	bool any;		/* a need was tested and holds */
 	bool hung;
 };
+
+static bool names_add_all(TALLOC_CTX *mem_ctx, const char ***names,
+			  const char *const *more)
+{
+	bool ok = true;
+
+	for (; more != NULL && *more != NULL && ok; more++) {
+		ok = names_add(mem_ctx, names, *more);
+	}
+	return ok;
+}
 
 static bool find_untested(TALLOC_CTX *mem_ctx, struct findings *found,
 			  const char *name, const char *why)
@@ -180,13 +192,32 @@ static bool told_before(const struct findings *found, size_t i)
 	return false;
 }
 
+/* "a, b: what fails there says nothing of data where locks do not work" */
+static char *vain_reason(TALLOC_CTX *mem_ctx, const char *const *names)
+{
+	char *list = names_join(mem_ctx, names);
+	char *reason = NULL;
+
+	if (list != NULL) {
+		reason = talloc_asprintf(mem_ctx, "%s: what fails there says "
+					 "nothing of data where locks do not "
+					 "work", list);
+	}
+	talloc_free(list);
+	return reason;
+}
+
 /* "not tested: a, b (REASON), c (REASON)" */
 static const char *untested_reason(TALLOC_CTX *mem_ctx,
 				   const struct findings *found)
 {
-	char *reason = talloc_strdup(mem_ctx, "not tested: ");
+	char *reason = NULL;
 	size_t i;
 
+	if (found->untested == NULL) {
+		return vain_reason(mem_ctx, found->vain);
+	}
+	reason = talloc_strdup(mem_ctx, "not tested: ");
 	for (i = 0; found->untested[i] != NULL && reason != NULL; i++) {
 		char *group = NULL;
 		bool told = told_before(found, i);
@@ -237,8 +268,7 @@ static bool find_need(TALLOC_CTX *mem_ctx, const struct verdict_input *input,
 	vain = result->outcome == OUTCOME_FAIL &&
 	       names_have(counted_under_locks, name) && locks_broken(input);
 	if (vain) {
-		return find_untested(mem_ctx, found, name,
-				     "it needs locks that work");
+		return names_add(mem_ctx, &found->vain, name);
 	}
 	broken = verdict_broken(result);
 	if (broken) {
@@ -250,6 +280,28 @@ static bool find_need(TALLOC_CTX *mem_ctx, const struct verdict_input *input,
 		return names_add(mem_ctx, &found->slow, name);
 	}
 	return true;
+}
+
+/*
+ * Lost updates beside a share that is fit: who reads the report must be told
+ * why the one does not make the other unfit.
+ */
+static bool tell_lost_updates(TALLOC_CTX *mem_ctx,
+			      const struct verdict_input *input,
+			      struct use_verdict *v)
+{
+	const char *name = "io.increment";
+	const struct check_result *result = verdict_result(input, name);
+
+	if (result == NULL || result->outcome != OUTCOME_FAIL) {
+		return true;
+	}
+	v->reason = locks_broken(input)
+		? vain_reason(mem_ctx, (const char *[]){ name, NULL })
+		: talloc_asprintf(mem_ctx, "%s fails: that is for those who "
+				  "lock, see %s", name,
+				  use_name(USE_POSIX_LOCKING));
+	return v->reason != NULL;
 }
 
 static bool judge_use(struct verdict *verdict,
@@ -282,10 +334,11 @@ static bool judge_use(struct verdict *verdict,
 		v->reason = reason_for(verdict, input, found.broken);
 		return v->reason != NULL;
 	}
-	if (found.untested != NULL) {
-		v->because = found.untested;
+	if (found.untested != NULL || found.vain != NULL) {
 		v->reason = untested_reason(verdict, &found);
-		return v->reason != NULL;
+		ok = names_add_all(verdict, &found.untested, found.vain);
+		v->because = found.untested;
+		return ok && v->reason != NULL;
 	}
 	if (!found.any) {
 		v->reason = "nothing was tested";
@@ -301,7 +354,7 @@ static bool judge_use(struct verdict *verdict,
 		v->reason = reason_for(verdict, input, found.slow);
 		return v->reason != NULL;
 	}
-	return true;
+	return use != USE_SHARE || tell_lost_updates(verdict, input, v);
 }
 
 static bool one_node(const struct verdict_input *input)

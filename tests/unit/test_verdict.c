@@ -294,10 +294,14 @@ static void test_increment_without_locks(void **state)
 		v = fixture_judge(f);
 		assert_names(v->uses[USE_POSIX_LOCKING].because, locks[i]);
 		assert_int_equal(v->uses[USE_SHARE].fitness, FIT);
+		assert_string_equal(v->uses[USE_SHARE].reason,
+				    "io.increment: what fails there says "
+				    "nothing of data where locks do not work");
 		assert_int_equal(v->uses[USE_MMAP].fitness, UNKNOWN);
+		assert_names(v->uses[USE_MMAP].because, "mmap.increment");
 		assert_string_equal(v->uses[USE_MMAP].reason,
-				    "not tested: mmap.increment (it needs "
-				    "locks that work)");
+				    "mmap.increment: what fails there says "
+				    "nothing of data where locks do not work");
 
 		/* a hang is one all the same */
 		fixture_set(f, "mmap.increment", OUTCOME_HUNG, "no answer");
@@ -305,6 +309,41 @@ static void test_increment_without_locks(void **state)
 		assert_int_equal(v->uses[USE_MMAP].fitness, UNFIT);
 		talloc_free(f);
 	}
+}
+
+/* Locks hold, and updates under them are lost: a share's report says so. */
+static void test_lost_updates(void **state)
+{
+	struct fixture *f = fixture_new();
+	struct verdict *v = NULL;
+
+	(void)state;
+	fixture_set(f, "io.increment", OUTCOME_FAIL, "99 of 100");
+	v = fixture_judge(f);
+	assert_int_equal(v->uses[USE_POSIX_LOCKING].fitness, UNFIT);
+	assert_int_equal(v->uses[USE_SHARE].fitness, FIT);
+	assert_string_equal(v->uses[USE_SHARE].reason,
+			    "io.increment fails: that is for those who lock, "
+			    "see posix-locking");
+	talloc_free(f);
+}
+
+/* What has one reason is told once. */
+static void test_untested_together(void **state)
+{
+	struct fixture *f = fixture_new();
+	struct verdict *v = NULL;
+
+	(void)state;
+	fixture_set(f, "io.size", OUTCOME_SKIPPED, "it went away");
+	fixture_set(f, "io.append", OUTCOME_SKIPPED, "no time");
+	fixture_set(f, "dir.visibility", OUTCOME_SKIPPED, "it went away");
+	v = fixture_judge(f);
+	assert_int_equal(v->uses[USE_SHARE].fitness, UNKNOWN);
+	assert_string_equal(v->uses[USE_SHARE].reason,
+			    "not tested: io.size, dir.visibility (it went "
+			    "away), io.append (no time)");
+	talloc_free(f);
 }
 
 static void test_one_node(void **state)
@@ -497,6 +536,8 @@ int main(void)
 		cmocka_unit_test(test_unfit_whatever_is_untested),
 		cmocka_unit_test(test_catalogue),
 		cmocka_unit_test(test_increment_without_locks),
+		cmocka_unit_test(test_lost_updates),
+		cmocka_unit_test(test_untested_together),
 		cmocka_unit_test(test_one_node),
 		cmocka_unit_test(test_not_same),
 		cmocka_unit_test(test_reasons),

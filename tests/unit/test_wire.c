@@ -70,6 +70,8 @@ static void test_answer(void **state)
 	assert_int_equal(back.pid, -1);
 	again = wire_from_answer(&back);
 	assert_true(json_equal(frame, again));
+	json_object_set_new(frame, "err", json_integer(-EAGAIN));
+	assert_int_equal(wire_to_answer(frame, &back), EPROTO);
 	json_decref(again);
 	json_decref(frame);
 }
