@@ -28,7 +28,8 @@ static const char style[] =
 	".wide{overflow-x:auto}table{border-collapse:collapse;width:100%}"
 	"td,th{text-align:left;vertical-align:top;padding:.25em .8em .25em 0;"
 	"border-bottom:1px solid var(--rule)}"
-	"td,th{overflow-wrap:break-word}.long{overflow-wrap:anywhere}"
+	"td,th{overflow-wrap:break-word}.long{overflow-wrap:anywhere;"
+	"min-width:6em}.list{overflow-wrap:anywhere;min-width:18em}"
 	"td:first-child,.word{white-space:nowrap}\n"
 	"pre,code{font:.85em/1.4 ui-monospace,monospace}"
 	"pre{white-space:pre-wrap;margin:.3em 0 .3em 1em}"
@@ -213,7 +214,7 @@ static void put_members(FILE *f, const struct verdict_input *input)
 		fprintf(f, "<td class=\"word\">%u:%u</td>", m->major, m->minor);
 		put_cell(f, "word", m->host);
 		put_cell(f, "word", m->kernel);
-		put_cell(f, "long", m->options);
+		put_cell(f, "list", m->options);
 		fprintf(f, "</tr>\n");
 	}
 	fprintf(f, "</table></div>\n");

@@ -50,8 +50,8 @@ examples()
 
 for page in pingpong.1 ping_pong.1 pingpong-agent.8 pingpong.json.5; do
 	about "$page"
-	examples "$DOC/$page.xml" >examples
-	expect "there are examples" [ -s examples ]
+	examples "$DOC/$page.xml" >list
+	expect "there are examples" [ -s list ]
 	while IFS=$'\t' read -r want line; do
 		if [ "$want" = "until stopped" ]; then
 			expect_exit 124 "$line" timeout -s INT 3 bash -c \
@@ -60,18 +60,18 @@ for page in pingpong.1 ping_pong.1 pingpong-agent.8 pingpong.json.5; do
 		else
 			expect_exit "$want" "$line" bash -c "$line"
 		fi
-	done <examples
+	done <list
 	if [ -e "$BUILD/doc/$page" ] && [ -n "$(command -v man)" ]; then
 		expect "man shows it" sh -c "man -l '$BUILD/doc/$page' | grep -q ."
 	fi
 done
 
 about "the guide"
-sed -n 's/^    \(pingpong .*\)/\1/p' "$DOC/fit-for-ctdb.md" >examples
-expect "there are examples" [ -s examples ]
+sed -n 's/^    \(pingpong .*\)/\1/p' "$DOC/fit-for-ctdb.md" >list
+expect "there are examples" [ -s list ]
 while read -r line; do
 	expect "$line" bash -c "$line || [ \$? = 1 ]"
-done <examples
+done <list
 
 # ---- options
 

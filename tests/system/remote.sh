@@ -116,6 +116,43 @@ printf 'h0:/mnt\nh1 h2\n' >"$SCRATCH/bad"
 expect_exit 64 "a line that is no host" "$PINGPONG" check \
 	--hosts-file "$SCRATCH/bad" /
 
+# ---- CTDB's nodes: this one, a deleted one, two others
+
+if [ -x /usr/libexec/ctdb/ctdb-config ]; then
+	export CTDB_BASE=$SCRATCH/ctdb
+	mkdir "$CTDB_BASE"
+	printf '%s\n' 127.0.0.1 '#10.0.0.9' 10.99.0.2 fd00::2 >"$CTDB_BASE/nodes"
+	cat >"$SCRATCH/node" <<-'END'
+		#!/bin/bash
+		exec unshare -m pingpong agent
+	END
+	chmod +x "$SCRATCH/node"
+	about "--nodes"
+	# nodes_are SPEC PLACE...
+	nodes_are()
+	{
+		local spec=$1
+		shift
+		run "$PINGPONG" check --json --no-store --quick \
+			-e "$SCRATCH/node" --only lock.supported \
+			--nodes "$spec" "$MNT/node0"
+		expect_jq "$spec" '[.members[].name] == $ARGS.positional' \
+			--args "$@"
+	}
+	nodes_are all "$MNT/node0" "10.99.0.2:$MNT/node0" \
+		"[fd00::2]:$MNT/node0"
+	nodes_are 2-3 "10.99.0.2:$MNT/node0" "[fd00::2]:$MNT/node0"
+	nodes_are 0,3 "$MNT/node0" "[fd00::2]:$MNT/node0"
+	for spec in 1 4 x 0, 3-2 ''; do
+		expect_exit 64 "'$spec' is none" "$PINGPONG" check \
+			--nodes "$spec" "$MNT/node0"
+		expect_says "which is said" "^pingpong: .*'$spec'" "$ERR"
+	done
+	unset CTDB_BASE
+else
+	skip "--nodes" "no ctdb-config"
+fi
+
 # ---- hosts that are not as they should be
 
 cat >"$SCRATCH/rsh" <<END
@@ -223,7 +260,7 @@ agent_killed()
 expect_lost()
 {
 	case $STATUS in
-	4|$EX_UNAVAILABLE) ok "unknown, or not reached";;
+	4|"$EX_UNAVAILABLE") ok "unknown, or not reached";;
 	*) not_ok "unknown, or not reached" "$(said)";;
 	esac
 	expect "within the deadline" [ "$SECONDS" -le 26 ]
