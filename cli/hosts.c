@@ -8,6 +8,9 @@
 #include "core/config.h"
 #include "core/verdict/verdict.h"
 #ifdef HAVE_CTDB_EVENTS
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "ctdb-events/nodes.h"
 #endif
 
@@ -59,6 +62,30 @@ static const char *variable_or(const char *name, const char *otherwise)
 	return value != NULL && value[0] != '\0' ? value : otherwise;
 }
 
+/* ctdb-config tells on standard error of each key that is not set. Returns
+ * what restore_stderr() takes. */
+static int silence_stderr(void)
+{
+	int saved = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+	if (saved != -1 && null != -1) {
+		dup2(null, STDERR_FILENO);
+	}
+	if (null != -1) {
+		close(null);
+	}
+	return saved;
+}
+
+static void restore_stderr(int saved)
+{
+	if (saved != -1) {
+		dup2(saved, STDERR_FILENO);
+		close(saved);
+	}
+}
+
 static const char *read_nodes(TALLOC_CTX *mem_ctx, struct ctdb_nodes **nodes)
 {
 	const struct ctdb_paths paths = {
@@ -70,14 +97,16 @@ static const char *read_nodes(TALLOC_CTX *mem_ctx, struct ctdb_nodes **nodes)
 	struct tevent_req *req = NULL;
 	const char *why = "no memory";
 	bool ok = false;
-	int ret;
+	int saved, ret;
 
+	saved = silence_stderr();
 	if (ev != NULL) {
 		req = nodes_send(ev, ev, &paths);
 	}
 	if (req != NULL) {
 		ok = tevent_req_poll(req, ev);
 	}
+	restore_stderr(saved);
 	if (ok) {
 		ret = nodes_recv(req, mem_ctx, nodes, &why);
 		if (ret == 0) {

@@ -7,6 +7,9 @@
 # is left there.
 # limit: 400
 
+# What has a $ within single quotes is for jq.
+# shellcheck disable=SC2016
+
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
 
@@ -143,9 +146,10 @@ if [ -x /usr/libexec/ctdb/ctdb-config ]; then
 		"[fd00::2]:$MNT/node0"
 	nodes_are 2-3 "10.99.0.2:$MNT/node0" "[fd00::2]:$MNT/node0"
 	nodes_are 0,3 "$MNT/node0" "[fd00::2]:$MNT/node0"
-	for spec in 1 4 x 0, 3-2 ''; do
+	for spec in 1 4 x '0,' 3-2 ''; do
 		expect_exit 64 "'$spec' is none" "$PINGPONG" check \
 			--nodes "$spec" "$MNT/node0"
+		expect "in one line" [ "$(wc -l <"$ERR")" = 1 ]
 		expect_says "which is said" "^pingpong: .*'$spec'" "$ERR"
 	done
 	unset CTDB_BASE
