@@ -199,7 +199,8 @@ def build_core(bld):
 
 
 def build_commands(bld):
-    program(bld, 'cli/pingpong', sources(bld, 'cli/*.c'),
+    without = [] if bld.env.WITH_CTDB else ['cli/cmd_apply.c']
+    program(bld, 'cli/pingpong', sources(bld, 'cli/*.c', without),
             bld.env.EVENTS + CORE + ' POPT', install_path='${BINDIR}')
 
     # the other door of the same program

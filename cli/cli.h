@@ -20,6 +20,7 @@ int cmd_agent(int argc, const char **argv);
 int cmd_status(int argc, const char **argv);
 int cmd_forget(int argc, const char **argv);
 int cmd_preflight(int argc, const char **argv);
+int cmd_apply(int argc, const char **argv);
 
 /*
  * "pingpong: ..." on standard error, one line whatever the values in it are:

@@ -29,6 +29,9 @@ static const struct {
 	{ "explain", cmd_explain, "what a check does and who depends on it" },
 	{ "status", cmd_status, "the verdicts that this host keeps" },
 	{ "forget", cmd_forget, "forget the verdict on a path" },
+#ifdef HAVE_CTDB_EVENTS
+	{ "apply", cmd_apply, "write the settings that the verdicts name" },
+#endif
 	{ "agent", cmd_agent, "serve a check that runs on another host" },
 	{ "preflight", cmd_preflight, "for the VFS module: check one share" },
 };

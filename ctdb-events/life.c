@@ -122,3 +122,26 @@ int life_of_ctdbd(TALLOC_CTX *mem_ctx, const struct ctdb_paths *paths,
 	}
 	return 0;
 }
+
+bool life_ctdbd_runs(const struct ctdb_paths *paths)
+{
+	TALLOC_CTX *frame = talloc_new(NULL);
+	char *file = NULL;
+	int pidfd = -1;
+	pid_t pid = 0;
+	int ret;
+
+	ret = pid_file(frame, paths, &file);
+	if (ret == 0) {
+		pid = read_pid(file);
+	}
+	if (pid > 0) {
+		pidfd = pidfd_open(pid, 0);
+	}
+	talloc_free(frame);
+	if (pidfd == -1) {
+		return false;
+	}
+	close(pidfd);
+	return true;
+}

@@ -5,6 +5,8 @@
 #ifndef PINGPONG_CTDB_EVENTS_LIFE_H
 #define PINGPONG_CTDB_EVENTS_LIFE_H
 
+#include <stdbool.h>
+
 #include "ctdb-events/ctdbconfig.h"
 
 /*
@@ -17,5 +19,8 @@
  */
 int life_of_ctdbd(TALLOC_CTX *mem_ctx, const struct ctdb_paths *paths,
 		  int *pidfd, const char **why);
+
+/* Does a ctdbd run on this host, by its pid file? */
+bool life_ctdbd_runs(const struct ctdb_paths *paths);
 
 #endif
