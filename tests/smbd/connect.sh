@@ -82,3 +82,12 @@ if [ -x /usr/libexec/pingpong/pingpong-smbconf ]; then
 else
 	skip "status names it" "built without pingpong-smbconf"
 fi
+
+about "a module"
+expect "is for the installed smbd" "$TESTS/../buildtools/check_module" \
+	"$BUILD/vfs_pingpong/pingpong.so" smbd
+sed 's/built for Samba 4\./built for Samba 3./' \
+	"$BUILD/vfs_pingpong/pingpong.so" >"$SCRATCH/other.so"
+expect_exit 1 "for another one" "$TESTS/../buildtools/check_module" \
+	"$SCRATCH/other.so" smbd
+expect_says "is told" "built for Samba '3\.[0-9]*', smbd is '4\." "$ERR"
