@@ -30,7 +30,7 @@ struct sweep_state {
 	const char *mode;
 	unsigned io;
 	char file[PROBE_NAME_MAX];
-	unsigned *counts;		/* members of each step, talloc array */
+	unsigned *counts;		/* of members, talloc array */
 	unsigned next;
 	uint64_t before;		/* turns of the steps before */
 	struct ringrun *rr;
@@ -195,7 +195,8 @@ static void judge_drop(struct sweep_state *state)
 	double two = best_second(state, 1);
 	double drop = two > 0 ? 2 * alone / two : 0;
 
-	json_object_set_new(state->result->metrics, "drop", json_real(drop));
+	json_object_set_new(state->result->metrics, "drop_each",
+			    json_real(drop));
 	if (two > 0 && drop < (wrong ? DROP_LEAST_WRONG : DROP_LEAST)) {
 		remark(state, "no drop at the second member: %.0f turns/s "
 		       "alone, %.0f together", alone, two);

@@ -9,10 +9,10 @@
  *
  * metrics: "mode"; "steps" [{"members", "rates" [turns a second of all
  * together, one each second], "rate" (without the first second),
- * "turns_each" [..], "increment"}]; "drop" (the rate alone divided by that of
- * each of two), "recovery" (the last rate alone divided by the first), both of
- * the best second; "remarks" [one line each]. Rates are telling, but no reason
- * against a file system.
+ * "turns_each" [..], "increment"}]; "drop_each" (the rate alone divided by that
+ * of each of two), "recovery" (the last rate alone divided by the first), both
+ * of the best second; "remarks" [one line each]. Rates are telling, but no
+ * reason against a file system.
  */
 #ifndef PINGPONG_CHECKS_SWEEP_H
 #define PINGPONG_CHECKS_SWEEP_H

@@ -250,7 +250,7 @@ int rsh_start(TALLOC_CTX *mem_ctx, struct tevent_context *ev,
 	return 0;
 }
 
-/* ---- why there is no agent ------------------------------------------------ */
+/* ---- why there is no agent ----------------------------------------------- */
 
 struct rsh_why_state {
 	struct tevent_context *ev;

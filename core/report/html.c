@@ -52,7 +52,7 @@ static const char style[] =
 	"rect.pass{fill:var(--good)}rect.fail{fill:var(--bad)}"
 	"rect.slow{fill:var(--unsure)}rect.none{fill:var(--rule)}\n";
 
-/* ---- the verdict ---------------------------------------------------------- */
+/* ---- the verdict --------------------------------------------------------- */
 
 static const struct {
 	const char *words;
@@ -139,7 +139,7 @@ static void put_uses(FILE *f, const struct report *report)
 	fprintf(f, "</table></div>\n");
 }
 
-/* ---- settings ------------------------------------------------------------- */
+/* ---- settings ------------------------------------------------------------ */
 
 static void put_setting(FILE *f, const struct report *report,
 			const struct setting *s)
@@ -188,7 +188,7 @@ static void put_settings(FILE *f, const struct report *report)
 	}
 }
 
-/* ---- members -------------------------------------------------------------- */
+/* ---- members ------------------------------------------------------------- */
 
 static void put_cell(FILE *f, const char *class, const char *text)
 {
@@ -225,7 +225,7 @@ static void put_members(FILE *f, const struct verdict_input *input)
 	}
 }
 
-/* ---- checks --------------------------------------------------------------- */
+/* ---- checks -------------------------------------------------------------- */
 
 static void put_evidence(FILE *f, const struct evidence *e)
 {
@@ -306,7 +306,7 @@ static void put_checks(FILE *f, const struct verdict_input *input)
 	fprintf(f, "</table></div>\n");
 }
 
-/* ---- pictures ------------------------------------------------------------- */
+/* ---- pictures ------------------------------------------------------------ */
 
 #define SERIES_MAX 4
 
@@ -558,7 +558,7 @@ static void put_matrix(FILE *f, TALLOC_CTX *mem_ctx,
 		"only</p>\n");
 }
 
-/* ---- all of it ------------------------------------------------------------ */
+/* ---- all of it ----------------------------------------------------------- */
 
 int report_html(const struct report *report, FILE *out)
 {

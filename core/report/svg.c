@@ -57,7 +57,7 @@ void page_printf(FILE *f, const char *format, ...)
 	talloc_free(line);
 }
 
-/* ---- what all pictures have ----------------------------------------------- */
+/* ---- what all pictures have ---------------------------------------------- */
 
 #define WIDTH 720.0
 #define LEFT 90.0
@@ -124,7 +124,7 @@ static double nice_step(double most, unsigned steps, bool whole)
 	return whole && step < 1 ? 1 : step;
 }
 
-/* ---- lines ---------------------------------------------------------------- */
+/* ---- lines --------------------------------------------------------------- */
 
 struct frame {
 	double most_x, most_y;
@@ -216,7 +216,7 @@ void svg_lines(FILE *f, const char *title, const char *x_name,
 	put_legend(f, series, num);
 }
 
-/* ---- dots ----------------------------------------------------------------- */
+/* ---- dots ---------------------------------------------------------------- */
 
 void svg_dots(FILE *f, const char *title, const char *x_name,
 	      const struct svg_row *rows, size_t num)
@@ -258,7 +258,7 @@ void svg_dots(FILE *f, const char *title, const char *x_name,
 	svg_end(f);
 }
 
-/* ---- matrix --------------------------------------------------------------- */
+/* ---- matrix -------------------------------------------------------------- */
 
 void svg_matrix(FILE *f, const char *title, const char *const *classes,
 		size_t num)

@@ -242,8 +242,8 @@ static const struct {
 	{ "alone_turns_per_s", "alone %.0f/s" },
 	{ "together_turns_per_s", "together %.0f/s" },
 	{ "again_turns_per_s", "alone again %.0f/s" },
-	{ "drop", "%.1f-fold drop" },
-	{ "recovery", "%.2f of the rate alone came back" },
+	{ "drop_each", "each %.1f times slower with a second" },
+	{ "recovery", "%.2f of it came back" },
 	{ "trials", "%.0f trials" },
 };
 

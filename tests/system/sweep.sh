@@ -32,7 +32,7 @@ expect_jq "each second has a rate" \
 expect_jq "the data increment is the number of members" '
 	all(.checks[1, 2].metrics.steps[]; .increment == .members)'
 expect_jq "drop and recovery are told" \
-	'all(.checks[].metrics; .drop > 0 and .recovery > 0)'
+	'all(.checks[].metrics; .drop_each > 0 and .recovery > 0)'
 expect_jq "only what it is about has a verdict" '
 	.verdict | keys == ["cluster-lock", "mmap", "posix-locking"]'
 SHOW=

@@ -313,6 +313,57 @@ static void test_hostile_names(void **state)
 	talloc_free(f);
 }
 
+/* The page of a report as a string */
+static char *page_of(TALLOC_CTX *mem_ctx, const struct report *report)
+{
+	char *buf = NULL;
+	char *page = NULL;
+	size_t size = 0;
+	FILE *f = open_memstream(&buf, &size);
+	int ret;
+
+	assert_non_null(f);
+	ret = report_html(report, f);
+	assert_int_equal(ret, 0);
+	fclose(f);
+	page = talloc_strdup(mem_ctx, buf);
+	free(buf);
+	return page;
+}
+
+static void test_page(void **state)
+{
+	static const char *places[] = {"<b>&\"'", NULL};
+	struct fixture *f = local_locks();
+	struct check_result *r = fixture_result(f, "lock.exclusion");
+	struct report report;
+	char *page = NULL;
+
+	(void)state;
+	f->members[0].name = "/mnt/<img src=x>\033\xff\xc3\xa9";
+	r->evidence.detail = "</pre><script>";
+	json_object_set_new(r->metrics, "pairs",
+			    json_pack("[[iis][iis]]", 0, 1, "fail", 7, 9,
+				      "pass"));
+	json_object_set_new(r->metrics, "slices_per_s",
+			    json_pack("[fff]", 1.0, 0.0, 3e9));
+	report = report_of(f, USES_DEFAULT);
+	report.places = places;
+	page = page_of(f, &report);
+	assert_non_null(strstr(page, "<h1 class=\"bad\">Unfit: cluster-lock"));
+	assert_non_null(strstr(page, "/mnt/&#60;img src=x&#62;\\x1b\\xff"
+				     "\xc3\xa9"));
+	assert_non_null(strstr(page, "&#60;b&#62;&#38;&#34;&#39;"));
+	assert_non_null(strstr(page, "&#60;/pre&#62;&#60;script&#62;"));
+	assert_null(strstr(page, "<script"));
+	assert_null(strstr(page, "<img"));
+	assert_non_null(strstr(page, "<rect class=\"fail\""));
+	assert_null(strstr(page, "<rect class=\"pass\""));
+	assert_null(strstr(page, "nan"));
+	assert_non_null(strstr(page, "None is known that mends cluster-lock"));
+	talloc_free(f);
+}
+
 static void test_output_error(void **state)
 {
 	struct fixture *f = healthy();
@@ -323,6 +374,8 @@ static void test_output_error(void **state)
 	(void)state;
 	assert_non_null(full);
 	ret = report_text(&report, full, false);
+	assert_int_equal(ret, ENOSPC);
+	ret = report_html(&report, full);
 	assert_int_equal(ret, ENOSPC);
 	fclose(full);
 	talloc_free(f);
@@ -356,6 +409,7 @@ int main(void)
 		cmocka_unit_test(test_not_same),
 		cmocka_unit_test(test_color),
 		cmocka_unit_test(test_hostile_names),
+		cmocka_unit_test(test_page),
 		cmocka_unit_test(test_output_error),
 		cmocka_unit_test(test_width),
 	};
