@@ -612,6 +612,7 @@ static char *quoted_places(TALLOC_CTX *mem_ctx, const struct report *report)
 static void put_next(struct text *t, const struct report *report)
 {
 	const char *because = first_because(report, UNFIT);
+	const char *local = report->input->local ? " --local" : "";
 	char *places = quoted_places(NULL, report);
 
 	if (report->exit == 0) {
@@ -623,16 +624,18 @@ static void put_next(struct text *t, const struct report *report)
 		put_command(t, "pingpong explain %s", because);
 	}
 	if (num_steps(report->input) > 0) {
-		put_command(t, "pingpong check %s", places);
+		put_command(t, "pingpong check%s %s", local, places);
 	} else if (no_remedy(report)) {
-		put_command(t, "pingpong check --html=report.html %s", places);
+		put_command(t, "pingpong check%s --html=report.html %s", local,
+			    places);
 		go_to(t, 2);
 		put_words(t, "makes a page for the file system's vendor");
 	} else if (report->verdict->one_node &&
 		   report->input->num_members > 0) {
 		put_next_node(t, report);
 	} else if (report->exit == 4 && report->input->same_directory) {
-		put_command(t, "pingpong check --timeout=600 %s", places);
+		put_command(t, "pingpong check%s --timeout=600 %s", local,
+			    places);
 	} else if (report->exit == 4) {
 		put_command(t, "findmnt --target DIRECTORY");
 		go_to(t, 2);
@@ -641,7 +644,7 @@ static void put_next(struct text *t, const struct report *report)
 	} else if (report->exit == 1) {
 		go_to(t, 2);
 		put_words(t, "after the settings are changed:");
-		put_command(t, "pingpong check %s", places);
+		put_command(t, "pingpong check%s %s", local, places);
 	}
 	talloc_free(places);
 }
