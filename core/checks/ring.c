@@ -35,8 +35,9 @@
 /* Steps that a member keeps of a slice; a ring on tmpfs makes as many in it */
 #define SLICE_STEPS 8192
 
-/* What two clocks may drift apart: one part in so many */
-#define CLOCK_DRIFT 10000
+/* What two clocks may drift apart: one part in so many. Each host may slew its
+ * own by 500 in a million (adjtimex(2)) */
+#define CLOCK_DRIFT 1000
 
 /* Operations before the wrong one that the evidence tells */
 #define TRAIL_OPS 8
@@ -77,7 +78,7 @@ struct ringrun_state {
 	enum ring_phase phase;
 	char file[PROBE_NAME_MAX];
 	bool made;		/* it is there already */
-	bool one_clock;		/* members of one host */
+	bool one_clock;		/* members of one host, whose clocks agree */
 	struct ring_clock *clocks;
 	unsigned pending;
 	bool *answered;		/* the slice's answer is there */
@@ -260,11 +261,13 @@ static void ring_ask(struct tevent_req *req, unsigned i)
 	struct probe_request request;
 	struct tevent_req *subreq = NULL;
 	struct ring_link *link = NULL;
+	uint64_t sent_ns;
 
 	if (member_gone(run_member(rr->run, rr->members[i]))) {
 		return;
 	}
 	ring_request(state, i, state->phase, &request);
+	sent_ns = ring_now();
 	link = talloc(state, struct ring_link);
 	subreq = run_call_send(state, state->ev, rr->run, rr->members[i],
 			       &request, -1,
@@ -272,7 +275,7 @@ static void ring_ask(struct tevent_req *req, unsigned i)
 	if (tevent_req_nomem(link, req) || tevent_req_nomem(subreq, req)) {
 		return;
 	}
-	*link = (struct ring_link){ req, i, ring_now() };
+	*link = (struct ring_link){ req, i, sent_ns };
 	state->sent[i] = true;
 	state->pending++;
 	tevent_req_set_callback(subreq, ring_answered, link);
@@ -476,35 +479,45 @@ static void ring_silent(struct ringrun *rr, unsigned i,
 
 /* ---- judging a slice --------------------------------------------------------- */
 
+/* By how much a member's clock may be off at a time of ours */
+static uint64_t clock_error(const struct ring_clock *clock, uint64_t ns)
+{
+	uint64_t away = ns > clock->since_ns ? ns - clock->since_ns
+					     : clock->since_ns - ns;
+
+	return clock->error + away / CLOCK_DRIFT;
+}
+
 /* Steps by a member's clock as the history's: what is not certain is taken
  * for the other */
 static void to_our_clock(struct ringrun_state *state, unsigned i, size_t from)
 {
 	struct history *h = state->rr->history;
 	const struct ring_clock *clock = &state->clocks[i];
-	uint64_t error = clock->error + (ring_now() - clock->since_ns) /
-			 CLOCK_DRIFT;
 	size_t k;
 
 	for (k = from; k < h->num && !state->one_clock; k++) {
 		struct history_op *op = &h->ops[k];
 
-		op->invoked_ns -= clock->offset + error;
+		op->invoked_ns -= clock->offset;
+		op->invoked_ns -= clock_error(clock, op->invoked_ns);
 		if (op->answered_ns != HISTORY_NEVER) {
-			op->answered_ns -= clock->offset - error;
+			op->answered_ns -= clock->offset;
+			op->answered_ns += clock_error(clock,
+						       op->answered_ns);
 		}
 	}
 }
 
 /* Its clock was read at some time between question and answer */
-static void set_clock(struct ring_clock *clock, uint64_t sent_ns,
-		      uint64_t told_ns)
+static void set_clock(struct ringrun_state *state, unsigned i,
+		      uint64_t sent_ns, uint64_t told_ns)
 {
+	struct ring_clock *clock = &state->clocks[i];
 	uint64_t now = ring_now();
 	uint64_t error = (now - sent_ns) / 2 + 1;
-	uint64_t old = clock->error + (now - clock->since_ns) / CLOCK_DRIFT;
 
-	if (clock->since_ns != 0 && old <= error) {
+	if (clock->since_ns != 0 && clock_error(clock, now) <= error) {
 		return;
 	}
 	*clock = (struct ring_clock){
@@ -512,6 +525,10 @@ static void set_clock(struct ring_clock *clock, uint64_t sent_ns,
 		.error = error,
 		.since_ns = now,
 	};
+	/* containers of one host may have clocks of their own */
+	if (clock->offset + error > 2 * error) {
+		state->one_clock = false;
+	}
 }
 
 static const char *io_text(const struct ringrun *rr)
@@ -773,7 +790,7 @@ static void ring_take_log(struct ringrun_state *state, unsigned i,
 			rr->out->evidence.member);
 		return;
 	}
-	set_clock(&state->clocks[i], sent_ns, a->clock_ns);
+	set_clock(state, i, sent_ns, a->clock_ns);
 	history_add_ring(rr->history, i, steps, num, ring_nlocks(rr), rr->io);
 	to_our_clock(state, i, from);
 	record_ring(run_history(rr->run), run_check(rr->run), rr->members,
@@ -807,6 +824,10 @@ static void ring_take(struct ringrun_state *state, unsigned i, int ret,
 	if (a->err != 0) {
 		ring_errno(rr, i, state->phase, a);
 		return;
+	}
+	if (state->phase == PHASE_BEGIN) {
+		/* before there is anything to be converted */
+		set_clock(state, i, sent_ns, a->clock_ns);
 	}
 	if (state->phase == PHASE_SUM && a->value != rr->before + rr->turns) {
 		uint64_t all = rr->before + rr->turns;

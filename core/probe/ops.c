@@ -955,6 +955,7 @@ static int op_ring(struct probe_worker *worker,
 	ret = ring_guarded(worker, req);
 	patience_end();
 	ring->hist = NULL;
+	answer->clock_ns = ring_now();
 	answer->frozen = ring->holding;
 	answer->turns = ring->turns;
 	answer->position = ring->position;

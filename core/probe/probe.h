@@ -140,7 +140,8 @@ struct probe_answer {
 	/* PROBE_RING_LOG */
 	const char *log;	/* ring_steps_parse() reads it; NULL: none.
 				 * The member's, until its next call */
-	uint64_t clock_ns;	/* CLOCK_MONOTONIC there, now */
+	uint64_t clock_ns;	/* also PROBE_RING: CLOCK_MONOTONIC there, at
+				 * the end of the operation */
 };
 
 #endif

@@ -94,6 +94,32 @@ expect "the same operations" cmp "$SCRATCH/o1" "$SCRATCH/o2"
 expect "the same beside another check" cmp "$SCRATCH/o1" "$SCRATCH/o3"
 expect_not "others with another seed" cmp -s "$SCRATCH/o1" "$SCRATCH/o4"
 
+about "hosts whose clocks differ"
+if unshare --time --fork --monotonic 1000 true 2>"$SCRATCH/unshare"; then
+	# HOST is how many seconds its clock is ahead
+	cat >"$SCRATCH/rsh" <<-END
+		#!/bin/sh
+		exec unshare --time --fork --monotonic "\$1" \\
+			"$PINGPONG" agent
+	END
+	chmod +x "$SCRATCH/rsh"
+	hosts=("1000:${nodes[0]}" "200000:${nodes[1]}")
+	for i in 1 2 3; do
+		check_exit 4 "healthy $i, exit status" --no-store \
+			--only lock.ring,io.increment -e "$SCRATCH/rsh" \
+			"${hosts[@]}"
+		expect_outcome pass lock.ring io.increment
+	done
+	fault add noop-locks:op=waitlock,probability=0.01,seed=1 \
+		>"$SCRATCH/added"
+	check_exit 2 "locks that do not hold" --no-store --for cluster-lock \
+		--only lock.ring -e "$SCRATCH/rsh" "${hosts[@]}"
+	expect_outcome fail lock.ring
+	fault clear >"$SCRATCH/cleared"
+else
+	skip "healthy" "no time namespaces: $(cat "$SCRATCH/unshare")"
+fi
+
 about "a file that cannot be made"
 expect_exit 73 "exit status" "$PINGPONG" check --no-store \
 	--history "$SCRATCH/none/history" "${nodes[@]}"
