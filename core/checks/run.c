@@ -522,6 +522,7 @@ struct tevent_req *run_call_send(TALLOC_CTX *mem_ctx,
 	state->run = run;
 	state->member = member;
 	state->request = *request;
+	state->sent_ns = ring_now();
 	state->full_time = timeout_ms >= run_hang_ms(run);
 	subreq = member_call_send(state, ev, run->members[member], request,
 				  fd, timeout_ms);
