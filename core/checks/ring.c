@@ -28,6 +28,7 @@
  * turns of each member, since waiting calls are interrupted at its end */
 #define SLICE_MIN_MS 5
 #define SLICE_MAX_MS 60
+#define SLICE_MEMBER_MS 4
 #define SLICE_FIRST_MS 20
 #define SLICE_RATE_MS 20
 #define SLICE_TURNS 4
@@ -109,6 +110,8 @@ static unsigned slice_ms(const struct ringrun *rr)
 			1000000;
 	unsigned most = run_left_ms(rr->run) / 2;
 	uint64_t ms = rr->judged ? SLICE_FIRST_MS : SLICE_RATE_MS;
+	/* to stop and ask each takes its time */
+	unsigned longest = SLICE_MAX_MS + SLICE_MEMBER_MS * rr->num;
 
 	if (rr->slice_ms != 0) {
 		return rr->slice_ms;
@@ -118,8 +121,7 @@ static unsigned slice_ms(const struct ringrun *rr)
 				 (double)rr->turns * (double)rr->ns / 1e6;
 
 		ms = missing < SLICE_MIN_MS ? SLICE_MIN_MS :
-		     missing < SLICE_MAX_MS ? (uint64_t)missing + 1
-					    : SLICE_MAX_MS;
+		     missing < longest ? (uint64_t)missing + 1 : longest;
 	}
 	if (need < ms) {
 		return (unsigned)ms;
