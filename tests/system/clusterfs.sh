@@ -120,8 +120,7 @@ unmounts
 
 about "F7, a waiter is never woken"
 mounts clusterfs 2 no-wakeup:until=never
-run "$PINGPONG" check --json "$MNT"/node*
-expect "exit status 2 or 3" [ "$STATUS" = 2 -o "$STATUS" = 3 ]
+check_exit 3 "exit status" "$MNT"/node*
 expect_use unfit cluster-lock
 expect_because cluster-lock lock.handoff
 expect_outcome pass lock.exclusion

@@ -112,7 +112,7 @@ expect_outcome fail io.visibility
 fault clear >/dev/null
 
 about "names that are old for 2 s"
-fault add stale-names:seconds=2,after_s=2 >/dev/null
+fault add stale-names:seconds=2 >/dev/null
 only 4 dir.visibility
 expect_outcome slow dir.visibility
 fault clear >/dev/null
