@@ -66,6 +66,7 @@ struct run {
 	double rates[2];
 	const char *away;		/* NULL; or why no more can be tested:
 					 * a member's file system has gone */
+	bool over;			/* no time was left for a new worker */
 	bool silent;			/* a look if it has got no answer */
 	bool late;			/* names are found late */
 	bool never;			/* one was not found at all */
@@ -347,6 +348,7 @@ static void run_kill_killed(struct tevent_req *subreq)
 	TALLOC_FREE(subreq);
 	if (ret == ETIMEDOUT && !state->full_time) {
 		ret = ETIME;
+		run->over = true;
 	}
 	if (ret == ETIMEDOUT) {
 		subreq = member_autopsy_send(state, state->ev,
@@ -363,6 +365,7 @@ static void run_kill_killed(struct tevent_req *subreq)
 	}
 	state->full_time = ms == KILL_MS;
 	if (ms < RESTART_MIN_MS) {
+		run->over = true;
 		tevent_req_error(req, ETIME);
 		return;
 	}
@@ -376,7 +379,7 @@ static void run_kill_killed(struct tevent_req *subreq)
 
 /* err: of the start of a new worker, or of the first call to it;
  * op_err: of its opening of the directory */
-static int run_kill_error(const struct run_kill_state *state, int err,
+static int run_kill_error(struct run_kill_state *state, int err,
 			  int op_err)
 {
 	bool away = op_err == ENOENT ||
@@ -395,6 +398,7 @@ static int run_kill_error(const struct run_kill_state *state, int err,
 	case EAGAIN:
 		return EAGAIN;
 	case ETIMEDOUT:
+		state->run->over = state->run->over || !state->full_time;
 		return state->full_time ? ECONNRESET : ETIME;
 	default:
 		return ECONNRESET;
@@ -1262,6 +1266,9 @@ static const char *run_obstacle(struct run *run, const struct check *check,
 	if (run->away != NULL) {
 		return talloc_strdup(mem_ctx, run->away);
 	}
+	if (run->over || run_left_ms(run) == 0) {
+		return talloc_strdup(mem_ctx, "no time was left");
+	}
 	for (i = 0; i < run->num_members; i++) {
 		if (member_gone(run->members[i])) {
 			return talloc_asprintf(
@@ -1276,9 +1283,6 @@ static const char *run_obstacle(struct run *run, const struct check *check,
 		return talloc_asprintf(mem_ctx, "%s of %s says why not",
 				       outcome_name(run->broken_how[i]),
 				       run->broken_by[i]);
-	}
-	if (run_left_ms(run) == 0) {
-		return talloc_strdup(mem_ctx, "no time was left");
 	}
 	return NULL;
 }

@@ -118,6 +118,32 @@ expect_because cluster-lock lock.release
 expect_outcome pass lock.exclusion
 unmounts
 
+about "F6, a lock outlives the exit of its holder"
+mounts clusterfs 2 stuck-locks:on=exit
+check_exit 2 "exit status" "$MNT"/node*
+expect_use unfit cluster-lock posix-locking
+expect_because cluster-lock lock.release
+expect_outcome fail lock.release
+expect_outcome pass lock.exclusion lock.cancel
+unmounts
+
+about "F21, offsets beyond 32 bits are refused"
+mounts clusterfs 2 offset-bits:bits=32,how=refuse
+check_exit 2 "exit status" "$MNT"/node*
+expect_outcome unsupported lock.range64
+expect_use unfit posix-locking
+expect_use fit cluster-lock share
+unmounts
+
+about "F10, names that are seen after 3 s"
+mounts clusterfs 2 stale-names:seconds=3
+check_exit 1 "exit status" "$MNT"/node*
+expect_outcome slow dir.visibility
+expect_use fit cluster-lock posix-locking share
+expect_jq "everything else was tested" '
+	[.checks[] | select(.outcome == "skipped")] == []'
+unmounts
+
 about "F7, a waiter is never woken"
 mounts clusterfs 2 no-wakeup:until=never
 check_exit 3 "exit status" "$MNT"/node*

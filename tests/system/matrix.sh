@@ -14,8 +14,9 @@
 # luck.
 #
 # What is not here: #3, #8 and #9 on a cluster (ctdb/join, ctdb/hangs,
-# system/ping_pong_care), F4 for each operation (system/hangs), a file system
+# system/ping_pong_care), #2 with a lock a second (system/slow), F4 for each operation (system/hangs), a file system
 # that goes away (system/away), places that are not the same (system/places).
+# by name only: takes ten minutes; system/clusterfs has the classic ones
 # limit: 1200
 
 # shellcheck source=tests/lib.sh
@@ -72,8 +73,7 @@ table()
 	F11 #21 | mmap-incoherent:scope=local | 1 | mmap.local=fail | mmap.* |
 	F12 | mmap-refused | 1 | mmap.visibility=unsupported | mmap.* |
 	F13 | slow:ms=20 | 1 | - | lock.many |
-	F13 #2 | slow:rate=1 | 1 | lock.supported=slow | $LOCKS |
-	F14 | unfair:favourite=0,ms=1500 | 1 | lock.ring=slow | $LOCKS |
+	F14 | unfair:favourite=0,ms=1500 | 1 | lock.handoff=slow | - |
 	F15 | ids | 2 | id.inode=fail | - | cluster-lock share
 	F15 | ids:ino=open | 2 | id.inode=fail | - | cluster-lock share
 	F16 | getlk-lies:how=blind | 2 | lock.getlk=fail | - | posix-locking
