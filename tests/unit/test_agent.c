@@ -670,6 +670,22 @@ static void test_worker_ends_with_channel(void **state)
 	wait_for_no_children();
 }
 
+/* Nobody tells it that the connection is dead */
+static void test_session_does_not_outlive_its_run(void **state)
+{
+	struct bed *bed = *state;
+	json_t *question = start_question(bed->place);
+	struct tevent_req *req = NULL;
+
+	json_object_set_new(question, "lifetime_ms", json_integer(300));
+	req = channel_ask_send(bed, bed->ev, bed->channel, question, -1,
+			       PATIENCE_MS);
+	assert_non_null(req);
+	run_until_over(bed);
+	wait_for_no_children();
+	talloc_free(req);
+}
+
 static void test_directory_goes_with_channel(void **state)
 {
 	struct bed *bed = *state;
@@ -783,6 +799,7 @@ int main(void)
 		TEST(test_long_line),
 		TEST(test_no_reader),
 		TEST(test_worker_ends_with_channel),
+		TEST(test_session_does_not_outlive_its_run),
 		TEST(test_directory_goes_with_channel),
 		TEST(test_channel_ends_during_finish),
 		TEST(test_channel_ends_during_call),
