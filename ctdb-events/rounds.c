@@ -256,6 +256,34 @@ int rounds_begin(struct rounds *rounds)
 	return rounds->round == NULL ? begin(rounds, NULL) : 0;
 }
 
+static void set_trouble(struct round *round, const char *why)
+{
+	struct rounds *rounds = round->rounds;
+	char *line = NULL;
+
+	if (why != NULL) {
+		line = line_of_round(rounds, round, why);
+	}
+	talloc_free((void *)(uintptr_t)rounds->trouble);
+	rounds->trouble = line;
+}
+
+/* What is to be checked is not known: a node that starts does not, one that
+ * runs goes on by what was known. */
+static void give_up(struct round *round, const char *why)
+{
+	struct rounds *rounds = round->rounds;
+
+	if (rounds->config->self->running) {
+		set_trouble(round, why);
+		log_line("%s", why);
+	} else {
+		find_line(round, true, talloc_asprintf(round, "REFUSED: %s",
+						       why));
+	}
+	round_over(round);
+}
+
 static void round_nodes_read(struct tevent_req *subreq)
 {
 	struct round *round = tevent_req_callback_data(subreq, struct round);
@@ -270,9 +298,7 @@ static void round_nodes_read(struct tevent_req *subreq)
 		ret = ENOENT;
 	}
 	if (ret != 0) {
-		find_line(round, true,
-			  talloc_asprintf(round, "REFUSED: %s", why));
-		round_over(round);
+		give_up(round, why);
 		return;
 	}
 	if (round->only != NULL) {
@@ -282,8 +308,7 @@ static void round_nodes_read(struct tevent_req *subreq)
 	subreq = clusterlock_send(round, rounds->ev,
 				  &rounds->config->options->ctdb);
 	if (subreq == NULL) {
-		find_line(round, true, NULL);
-		round_over(round);
+		give_up(round, strerror(ENOMEM));
 		return;
 	}
 	tevent_req_set_callback(subreq, round_lock_read, round);
@@ -319,12 +344,10 @@ static void round_lock_read(struct tevent_req *subreq)
 		ret = rounds_set_lock(rounds, lock.directory);
 	}
 	if (ret != 0) {
-		find_line(round, true, talloc_asprintf(
-			round, "REFUSED: the cluster lock of ctdb.conf%s%s "
-			"cannot be read: %s",
-			lock.value != NULL ? " = " : "",
+		give_up(round, talloc_asprintf(
+			round, "the cluster lock of ctdb.conf%s%s cannot be "
+			"read: %s", lock.value != NULL ? " = " : "",
 			lock.value != NULL ? lock.value : "", strerror(ret)));
-		round_lock_done(round);
 		return;
 	}
 	if (lock.kind != CLUSTERLOCK_FILE) {
@@ -390,18 +413,6 @@ static int take_shares(struct rounds *rounds, struct shares *shares)
 	rounds->findings = findings;
 	rounds->num = shares->num;
 	return 0;
-}
-
-static void set_trouble(struct round *round, const char *why)
-{
-	struct rounds *rounds = round->rounds;
-	char *line = NULL;
-
-	if (why != NULL) {
-		line = line_of_round(rounds, round, why);
-	}
-	talloc_free((void *)(uintptr_t)rounds->trouble);
-	rounds->trouble = line;
 }
 
 static void round_shares_read(struct tevent_req *subreq)
@@ -568,16 +579,6 @@ void rounds_past_setup(struct rounds *rounds)
 	rounds->past_setup = true;
 }
 
-const char *rounds_trouble(const struct rounds *rounds)
-{
-	return rounds->trouble;
-}
-
-const char **rounds_notes(const struct rounds *rounds)
-{
-	return rounds->shares != NULL ? rounds->shares->notes : NULL;
-}
-
 const char *rounds_resolve(const struct rounds *rounds, const char *name)
 {
 	size_t i;
@@ -666,9 +667,9 @@ const char **rounds_lines(TALLOC_CTX *mem_ctx, const struct rounds *rounds,
 		ok = add_lines(mem_ctx, trouble, &lines);
 	}
 	if (ok) {
-		ok = add_lines(mem_ctx,
-			       (const char *const *)rounds_notes(rounds),
-			       &lines);
+		ok = add_lines(mem_ctx, (const char *const *)
+			       (rounds->shares != NULL ? rounds->shares->notes
+						       : NULL), &lines);
 	}
 	return ok ? lines : NULL;
 }

@@ -63,12 +63,6 @@ void rounds_past_setup(struct rounds *rounds);
  * from then on; NULL: there is none */
 int rounds_set_lock(struct rounds *rounds, const char *directory);
 
-/* What did not allow to tell what is to be checked, or NULL */
-const char *rounds_trouble(const struct rounds *rounds);
-
-/* What is not checked, and why; NULL-terminated, or NULL */
-const char **rounds_notes(const struct rounds *rounds);
-
 /* A peer's name for a target, or a share's path: the directory, NULL: none */
 const char *rounds_resolve(const struct rounds *rounds, const char *name);
 
