@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
+#include <sysexits.h>
 
 #include <jansson.h>
 
@@ -207,6 +209,14 @@ static int by_path(const void *a, const void *b)
 		      ((const struct place *)b)->path);
 }
 
+/* A node of CTDB may well serve something else. */
+static bool has_samba(void)
+{
+	struct stat st;
+
+	return lstat("/etc/samba/smb.conf", &st) == 0 || errno != ENOENT;
+}
+
 static void shares_read(struct tevent_req *subreq)
 {
 	struct tevent_req *req = tevent_req_callback_data(subreq,
@@ -223,6 +233,10 @@ static void shares_read(struct tevent_req *subreq)
 		fail(req, ret, talloc_asprintf(
 			state, "the shares cannot be read: '%s': %s", SMBCONF,
 			strerror(ret)));
+		return;
+	}
+	if (status == EX_CONFIG && !has_samba()) {
+		tevent_req_done(req);
 		return;
 	}
 	if (status != 0) {

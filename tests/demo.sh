@@ -26,6 +26,7 @@ control=$dir/fs/.state/control
 
 clean()
 {
+	cd /
 	"$top/tests/mounts/clusterfs.sh" down "$dir/fs" >/dev/null 2>&1
 	[ -z "${CLUSTER:-}" ] || cluster down
 	rm -rf "$dir"
