@@ -40,7 +40,7 @@ static unsigned quiet_ms(const struct run *run)
 
 #define LOCAL "locks do not exclude other nodes"
 
-/* ---- lock.supported ------------------------------------------------------- */
+/* ---- lock.supported ----------------------------------------------------- */
 
 static void supported_build(struct script *s)
 {
@@ -182,7 +182,7 @@ const struct check check_lock_supported = {
 	.recv = pairs_recv,
 };
 
-/* ---- lock.exclusion -------------------------------------------------------- */
+/* ---- lock.exclusion ----------------------------------------------------- */
 
 static void means(struct step *step, const char *text)
 {
@@ -316,7 +316,7 @@ const struct check check_lock_exclusion = {
 	.recv = pairs_recv,
 };
 
-/* ---- lock.shared ----------------------------------------------------------- */
+/* ---- lock.shared -------------------------------------------------------- */
 
 static void shared_build(struct script *s)
 {
@@ -386,7 +386,7 @@ const struct check check_lock_shared = {
 	.recv = pairs_recv,
 };
 
-/* ---- lock.getlk ------------------------------------------------------------- */
+/* ---- lock.getlk --------------------------------------------------------- */
 
 static void getlk_build(struct script *s)
 {
@@ -432,7 +432,7 @@ const struct check check_lock_getlk = {
 	.recv = pairs_recv,
 };
 
-/* ---- lock.handoff ------------------------------------------------------------ */
+/* ---- lock.handoff ------------------------------------------------------- */
 
 static void handoff_once(struct script *s, unsigned from, unsigned to)
 {
@@ -553,7 +553,7 @@ static void release_soon(struct script *s)
 	step->slow_after_ms = RELEASE_SLOW_MS;
 }
 
-/* ---- lock.release ------------------------------------------------------------ */
+/* ---- lock.release ------------------------------------------------------- */
 
 static void release_by_close(struct script *s)
 {
@@ -650,7 +650,7 @@ const struct check check_lock_release = {
 	.recv = pairs_recv,
 };
 
-/* ---- lock.range64 ------------------------------------------------------------ */
+/* ---- lock.range64 ------------------------------------------------------- */
 
 static void alias(struct script *s, uint64_t high, uint64_t low)
 {
@@ -722,7 +722,7 @@ const struct check check_lock_range64 = {
 	.recv = pairs_recv,
 };
 
-/* ---- lock.many ---------------------------------------------------------------- */
+/* ---- lock.many ---------------------------------------------------------- */
 
 /* then the worker stops, and the check could not be prepared */
 #define MANY_PATIENCE_MS 4000
@@ -835,7 +835,7 @@ const struct check check_lock_many = {
 	.recv = pairs_recv,
 };
 
-/* ---- lock.ofd, lock.flock ------------------------------------------------------ */
+/* ---- lock.ofd, lock.flock ----------------------------------------------- */
 
 static void ofd_build(struct script *s)
 {
@@ -945,7 +945,7 @@ const struct check check_lock_flock = {
 	.recv = pairs_recv,
 };
 
-/* ---- lock.cancel ---------------------------------------------------------------- */
+/* ---- lock.cancel -------------------------------------------------------- */
 
 /* A ghost of the waiter that gave up would have the lock now */
 static void no_ghost(struct script *s, const char *what)

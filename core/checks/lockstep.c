@@ -33,7 +33,7 @@
 /* steps before the wrong one that the evidence tells */
 #define TRAIL_STEPS 8
 
-/* ---- texts ---------------------------------------------------------------- */
+/* ---- texts -------------------------------------------------------------- */
 
 static const char *expected_text(TALLOC_CTX *mem_ctx,
 				 const struct step *step)
@@ -96,7 +96,7 @@ static const char *seen_text(TALLOC_CTX *mem_ctx, const struct step *step,
 	}
 }
 
-/* ---- building ------------------------------------------------------------- */
+/* ---- building ----------------------------------------------------------- */
 
 static struct step *step_new(struct script *s, enum step_kind kind,
 			     unsigned who)
@@ -237,7 +237,7 @@ struct step *step_pause(struct script *s, unsigned pause_ms)
 	return step;
 }
 
-/* ---- judging one answer ---------------------------------------------------- */
+/* ---- judging one answer ------------------------------------------------- */
 
 static bool as_wanted(const struct step *step, const struct probe_answer *a)
 {
@@ -263,7 +263,7 @@ static bool as_wanted(const struct step *step, const struct probe_answer *a)
 	return false;
 }
 
-/* ---- running --------------------------------------------------------------- */
+/* ---- running ------------------------------------------------------------ */
 
 struct lockstep_state {
 	struct tevent_context *ev;
@@ -839,7 +839,7 @@ int lockstep_recv(struct tevent_req *req)
 	return ret;
 }
 
-/* ---- results ---------------------------------------------------------------- */
+/* ---- results ------------------------------------------------------------ */
 
 static void metric_add(struct check_result *result, const char *name,
 		       uint64_t add)
@@ -964,7 +964,7 @@ double violation_bound(uint64_t trials, uint64_t violations)
 	return high;
 }
 
-/* ---- many scripts ------------------------------------------------------------ */
+/* ---- many scripts ------------------------------------------------------- */
 
 struct many_state {
 	struct tevent_context *ev;

@@ -95,7 +95,7 @@ struct script {
 	struct probe_answer *answers;	/* of each step, talloc array */
 };
 
-/* ---- building: each returns the step, to be refined; never NULL ---------- */
+/* ---- building: each returns the step, to be refined; never NULL --------- */
 
 struct step *step_call(struct script *s, unsigned who, enum probe_op op,
 		       unsigned slot, enum want want);
@@ -121,7 +121,7 @@ struct step *step_getlk(struct script *s, unsigned who, unsigned slot,
 struct step *step_kill(struct script *s, unsigned who);
 struct step *step_pause(struct script *s, unsigned pause_ms);
 
-/* ---- running -------------------------------------------------------------- */
+/* ---- running ------------------------------------------------------------ */
 
 /* Carry out a script; lockstep_recv() returns 0, the outcome is in it; or
  * ENOMEM. */

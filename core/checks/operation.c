@@ -6,7 +6,7 @@
 #include "core/checks/check.h"
 #include "core/checks/operation.h"
 
-/* ---- texts ---------------------------------------------------------------- */
+/* ---- texts -------------------------------------------------------------- */
 
 static const char *const texts[PROBE_OPS] = {
 	[PROBE_RESET] = "close",
@@ -125,7 +125,7 @@ const char *operation_full_text(TALLOC_CTX *mem_ctx,
 			     : talloc_asprintf(mem_ctx, "%s %s", text, range);
 }
 
-/* ---- errors --------------------------------------------------------------- */
+/* ---- errors ------------------------------------------------------------- */
 
 unsigned operation_needs(const struct probe_request *req)
 {
