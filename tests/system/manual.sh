@@ -70,7 +70,7 @@ about "the guide"
 sed -n 's/^    \(pingpong .*\)/\1/p' "$DOC/fit-for-ctdb.md" >list
 expect "there are examples" [ -s list ]
 while read -r line; do
-	expect "$line" bash -c "$line || [ \$? = 1 ]"
+	expect "$line" bash -c "$line || [ \$? = 1 ]" </dev/null
 done <list
 
 # ---- options
