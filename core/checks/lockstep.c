@@ -1038,7 +1038,7 @@ static void many_add(struct tevent_req *req, enum probe_family family,
 	script->cast[1] = b;
 	script->num_cast = num_cast;
 	script->made = files->made;
-	snprintf(script->file, sizeof(script->file), "%.70s.%u", files->name,
+	snprintf(script->file, sizeof(script->file), "%.68s.%u", files->name,
 		 a);
 	build(script);
 	state->scripts[state->num_scripts++] = script;
