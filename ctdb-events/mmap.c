@@ -271,7 +271,8 @@ bool mmap_prepare(struct tevent_context *ev, const struct options *options,
 struct mmap_state {
 	struct tevent_context *ev;
 	const struct options *options;
-	bool mutexes, services;
+	bool mutexes;
+	const bool *services;
 	struct tdb_dirs *dirs;
 	struct mmap_decision decision;
 	const char **lines;
@@ -282,7 +283,8 @@ static void mmap_changed(struct tevent_req *subreq);
 
 struct tevent_req *mmap_send(TALLOC_CTX *mem_ctx, struct tevent_context *ev,
 			     const struct options *options,
-			     const char *worker, bool mutexes, bool services)
+			     const char *worker, bool mutexes,
+			     const bool *services)
 {
 	struct mmap_state *state = NULL;
 	struct tevent_req *req = NULL, *subreq = NULL;
@@ -336,7 +338,7 @@ static void mmap_dirs_known(struct tevent_req *subreq)
 	struct mmap_facts facts = {
 		.policy = state->options->on_mmap_fail,
 		.mutexes = state->mutexes,
-		.services = state->services,
+		.services = *state->services,
 	};
 	const char *argv[8];
 	const char *why = NULL;

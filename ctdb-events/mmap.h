@@ -56,14 +56,16 @@ bool mmap_without_mutexes(void);
 
 /*
  * Check the directories that hold TDBs, decide, and do it. options, worker
- * must outlive the request. services: as in the facts.
+ * must outlive the request. services: as in the facts, looked at when it is
+ * decided.
  *
  * mmap_recv() returns 0 with *refuse and *lines, NULL-terminated, a child of
  * mem_ctx, or NULL; else an errno as tdbdirs_recv(), with *lines.
  */
 struct tevent_req *mmap_send(TALLOC_CTX *mem_ctx, struct tevent_context *ev,
 			     const struct options *options,
-			     const char *worker, bool mutexes, bool services);
+			     const char *worker, bool mutexes,
+			     const bool *services);
 int mmap_recv(struct tevent_req *req, TALLOC_CTX *mem_ctx, bool *refuse,
 	      const char ***lines);
 

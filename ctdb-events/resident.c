@@ -16,6 +16,7 @@
 #include "ctdb-events/connected.h"
 #include "ctdb-events/door.h"
 #include "ctdb-events/log.h"
+#include "ctdb-events/mmap.h"
 #include "ctdb-events/mountwatch.h"
 #include "ctdb-events/peers.h"
 #include "ctdb-events/portholder.h"
@@ -666,7 +667,13 @@ static int resident_prepare(struct resident *resident, const char **why)
 		return ENOMEM;
 	}
 	keep_mounts(resident);
-	return open_doors(resident, why);
+	ret = open_doors(resident, why);
+	if (ret == 0) {
+		resident->config.mutexes =
+			mmap_prepare(resident->ev, resident->options,
+				     resident->self.running);
+	}
+	return ret;
 }
 
 int resident_create(TALLOC_CTX *mem_ctx, const struct options *options,

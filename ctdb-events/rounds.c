@@ -11,6 +11,7 @@
 
 #include "ctdb-events/clusterlock.h"
 #include "ctdb-events/log.h"
+#include "ctdb-events/mmap.h"
 #include "ctdb-events/rounds.h"
 
 /* The check of one target of a node that runs may take this long */
@@ -36,6 +37,7 @@ struct rounds {
 	bool shares_known;		/* or known that they cannot be read */
 	bool past_setup;
 	const char *trouble;
+	struct finding mmap;		/* without a target */
 };
 
 struct round {
@@ -56,6 +58,8 @@ static void round_shares_read(struct tevent_req *subreq);
 static void round_check(struct round *round, struct finding *finding);
 static void round_checked(struct tevent_req *subreq);
 static void round_next(struct round *round);
+static void round_mmap(struct round *round);
+static void round_mmap_done(struct tevent_req *subreq);
 
 /* ---- findings ----------------------------------------------------------- */
 
@@ -451,11 +455,69 @@ static void round_next(struct round *round)
 			finding = candidate;
 		}
 	}
-	if (finding == NULL) {
+	if (finding != NULL) {
+		round_check(round, finding);
+	} else if (round->only == NULL && rounds->shares_known) {
+		round_mmap(round);
+	} else {
+		round_over(round);
+	}
+}
+
+/* All that is checked has been: is `use mmap = no` called for? */
+static void round_mmap(struct round *round)
+{
+	struct rounds *rounds = round->rounds;
+	struct tevent_req *subreq = NULL;
+
+	subreq = mmap_send(round, rounds->ev, rounds->config->options,
+			   rounds->config->worker, rounds->config->mutexes,
+			   &rounds->config->self->serving);
+	if (subreq == NULL) {
 		round_over(round);
 		return;
 	}
-	round_check(round, finding);
+	tevent_req_set_callback(subreq, round_mmap_done, round);
+}
+
+/* A line as the last round had it, too: a round's word comes after it */
+static bool is_old(const struct finding *finding, const char *line)
+{
+	const char **old = NULL;
+
+	for (old = finding->lines; old != NULL && *old != NULL; old++) {
+		if (strncmp(*old, line, strlen(line)) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void round_mmap_done(struct tevent_req *subreq)
+{
+	struct round *round = tevent_req_callback_data(subreq, struct round);
+	struct finding *finding = &round->rounds->mmap;
+	const char *none[] = { NULL };
+	const char **lines = NULL, **line = NULL;
+	bool refuse = false;
+	int ret;
+
+	ret = mmap_recv(subreq, round, &refuse, &lines);
+	TALLOC_FREE(subreq);
+	for (line = lines; line != NULL && *line != NULL; line++) {
+		/* before that the script logs it */
+		if (round->rounds->config->self->serving &&
+		    !is_old(finding, *line)) {
+			log_line("%s [run %s]", *line, round->word);
+		}
+	}
+	if (ret == 0 || !finding->known) {
+		/* a node that serves is not turned by it: see mmap.h */
+		refuse = refuse && !round->rounds->config->self->serving;
+		take_finding(round, finding, refuse,
+			     lines != NULL ? lines : none);
+	}
+	round_over(round);
 }
 
 static void round_check(struct round *round, struct finding *finding)
@@ -610,8 +672,11 @@ enum standing rounds_standing(const struct rounds *rounds, bool with_shares)
 	const struct finding *finding = NULL;
 	size_t i;
 
-	if (with_shares && !rounds->shares_known) {
+	if (with_shares && (!rounds->shares_known || !rounds->mmap.known)) {
 		standing = STANDING_UNKNOWN;
+	}
+	if (with_shares && rounds->mmap.refused) {
+		return STANDING_REFUSED;
 	}
 	for (i = 0; (finding = rounds_finding(rounds, i)) != NULL; i++) {
 		if (i > 0 && !with_shares) {
@@ -654,12 +719,18 @@ const char **rounds_lines(TALLOC_CTX *mem_ctx, const struct rounds *rounds,
 			ok = add_lines(mem_ctx, finding->lines, &lines);
 		}
 	}
+	if (ok && rounds->mmap.refused) {
+		ok = add_lines(mem_ctx, rounds->mmap.lines, &lines);
+	}
 	if (!ok || (lines[0] != NULL) || !all) {
 		return ok ? lines : NULL;
 	}
 	for (i = 0; ok && (finding = rounds_finding(rounds, i)) != NULL;
 	     i++) {
 		ok = add_lines(mem_ctx, finding->lines, &lines);
+	}
+	if (ok) {
+		ok = add_lines(mem_ctx, rounds->mmap.lines, &lines);
 	}
 	if (ok && rounds->trouble != NULL) {
 		const char *const trouble[] = { rounds->trouble, NULL };

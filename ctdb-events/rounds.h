@@ -4,7 +4,8 @@
  *
  * A round reads CTDB's nodes and its configuration, checks the cluster lock's
  * directory, and, once this node is past init, reads the shares and checks
- * each mount that they lie on. One round at a time; the next one comes by
+ * each mount that they lie on; at last the directories that hold TDBs, for
+ * `use mmap` (ctdb-events/mmap.h). One round at a time; the next one comes by
  * itself: at once to confirm what would turn this node, in 5 s while
  * something is unfit, else after RECHECK_INTERVAL.
  *
@@ -34,6 +35,7 @@ struct rounds_config {
 	const struct reach *reach;
 	const bool *greeted;		/* by PNN, NODES_MAX of them */
 	struct greeting *self;		/* running is set by the first round */
+	bool mutexes;			/* ctdbd's: see mmap.h */
 	/* the cluster lock's finding is new (round_over false), or a round is
 	 * over */
 	void (*news_fn)(bool round_over, void *private_data);

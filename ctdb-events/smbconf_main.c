@@ -31,6 +31,7 @@
 #include <getopt.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -57,15 +58,23 @@ static const char *include_file(void)
 static void say(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));
 
+/* One line, whatever the values in it are */
 static void say(const char *format, ...)
 {
+	char *line = NULL, *p = NULL;
 	va_list ap;
 
 	va_start(ap, format);
-	fputs("pingpong-smbconf: ", stderr);
-	vfprintf(stderr, format, ap);
-	fputc('\n', stderr);
+	line = talloc_vasprintf(NULL, format, ap);
 	va_end(ap);
+	for (p = line; p != NULL && *p != '\0'; p++) {
+		if ((unsigned char)*p < ' ' || *p == 0x7f) {
+			*p = '?';
+		}
+	}
+	fprintf(stderr, "pingpong-smbconf: %s\n",
+		line != NULL ? line : "no memory");
+	talloc_free(line);
 }
 
 /* ---- the deadline --------------------------------------------------------- */
@@ -387,6 +396,10 @@ static bool read_set(struct command *command)
 	char **word = command->words;
 
 	command->change.set = json_object();
+	if (word[0] == NULL) {
+		fputs(usage, stderr);
+		return false;
+	}
 	for (; word[0] != NULL && word[1] != NULL; word += 2) {
 		bool staged = command->staged != NULL &&
 			      strcmp(command->staged, word[0]) == 0;
@@ -398,7 +411,10 @@ static bool read_set(struct command *command)
 		json_object_set_new(command->change.set, word[0], json_pack(
 			"{ss, sb}", "value", word[1], "staged", staged));
 	}
-	return word[0] == NULL && command->words[0] != NULL;
+	if (word[0] != NULL) {
+		say("'%s': expected a value after it", word[0]);
+	}
+	return word[0] == NULL;
 }
 
 static void read_reset(struct command *command)
@@ -417,26 +433,20 @@ static void read_reset(struct command *command)
 
 static bool read_command(char **words, struct command *command)
 {
-	bool ok = false;
-
-	if (words[0] == NULL) {
-		fputs(usage, stderr);
-		return false;
-	}
-	command->name = words[0];
+	command->name = words[0] != NULL ? words[0] : "";
 	command->words = words + 1;
-	if (strcmp(command->name, "list") == 0) {
-		ok = command->words[0] == NULL;
-	} else if (strcmp(command->name, "set") == 0) {
-		ok = read_set(command);
-	} else if (strcmp(command->name, "reset") == 0) {
+	if (strcmp(command->name, "set") == 0) {
+		return read_set(command);
+	}
+	if (strcmp(command->name, "reset") == 0) {
 		read_reset(command);
-		ok = true;
+		return true;
 	}
-	if (!ok) {
-		fputs(usage, stderr);
+	if (strcmp(command->name, "list") == 0 && command->words[0] == NULL) {
+		return true;
 	}
-	return ok;
+	fputs(usage, stderr);
+	return false;
 }
 
 static int run_command(struct command *command, json_t **result)

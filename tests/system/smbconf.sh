@@ -4,6 +4,9 @@
 # pingpong-smbconf: what it reads of Samba's configuration, text and registry,
 # and how it sets a parameter: all of it or nothing, and only where it may.
 
+# What has a $ within single quotes is for jq.
+# shellcheck disable=SC2016
+
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
 
@@ -17,22 +20,24 @@ INCLUDE=$DIR/include
 export CTDB_PINGPONG_INCLUDE_FILE=$INCLUDE
 mkdir -p "$SCRATCH"/{lock,state,cache,private}
 mkdir -m 0700 "$DIR"
+# where the registry is when all is in there
+mount -t tmpfs tmpfs /var/lib/samba || exit 1
+at_exit umount /var/lib/samba
 
-# conf [LINE...]: smb.conf with these first in [global]
+# conf [LINE...]: smb.conf with these in [global]
 conf()
 {
 	{
-		echo "[global]"
-		[ $# = 0 ] || printf '\t%s\n' "$@"
 		cat <<-END
+		[global]
 			lock directory = $SCRATCH/lock
 			state directory = $SCRATCH/state
 			cache directory = $SCRATCH/cache
 			private dir = $SCRATCH/private
 			log level = 0
-		[a]
-			path = /srv/a
 		END
+		[ $# = 0 ] || printf '\t%s\n' "$@"
+		printf '[a]\n\tpath = /srv/a\n'
 	} >"$SMB_CONF_PATH"
 }
 
@@ -171,7 +176,7 @@ expect_says "theirs stay" '^server string = x$' "$INCLUDE"
 expect "the mode stays" [ "$(stat -c %a "$INCLUDE")" = 640 ]
 expect_exit 0 "taken back" "$SMBCONF" reset "use mmap"
 expect "it is as it was" same
-echo "use mmap = yes" >>"$INCLUDE"
+printf '\nuse mmap = yes\n' >>"$INCLUDE"
 refused 78 "they have the last word" "would be 'Yes' still" set "use mmap" no
 rm "$INCLUDE"
 conf "include = $INCLUDE" "use mmap = yes"
@@ -217,11 +222,9 @@ small()
 {
 	mount -t tmpfs -o size=16k,mode=0700 tmpfs "$DIR" &&
 		printf '# theirs\n' >"$INCLUDE" &&
-		! head -c 100000 /dev/zero 2>&1 >"$DIR/fill" |
-			grep -q "no such message"
+		! head -c 100000 /dev/zero >"$DIR/fill"
 }
 expect "a full file system" small
-at_exit umount "$DIR"
 refused 73 "set" "No space left" set "use mmap" no
 rm "$DIR/fill"
 expect_exit 0 "the control: with room it is set" "$SMBCONF" set "use mmap" no
@@ -229,7 +232,6 @@ expect "nothing else is left there" alone
 
 about "killed at any moment"
 umount "$DIR"
-cleanups=()
 conf "include = $INCLUDE"
 whole=yes
 for i in $(seq 40); do
@@ -285,7 +287,6 @@ refused 73 "somebody else has changed it since" "somebody else has set it" \
 expect "theirs stays" registry_has 'use mmap = yes'
 registry delparm global "use mmap"
 registry delparm global "pingpong:set use mmap"
-expect_exit 0 "two nodes want it" env true
 "$SMBCONF" set "use mmap" no >"$SCRATCH/out"
 unshare --uts sh -c "hostname other; exec '$SMBCONF' set 'use mmap' no" \
 	>"$SCRATCH/out"
@@ -299,6 +300,7 @@ expect_not "the last one takes it away" registry_has mmap
 
 about "all in the registry"
 conf "config backend = registry" "include = $INCLUDE"
+expect "there is a share" registry addshare r /srv/r
 expect_exit 0 "it is read" "$SMBCONF" list
 expect_jq "as such, without the shares of the text" \
 	'.source == "registry" and [.shares[].name] == ["r"]'
