@@ -60,7 +60,7 @@ static const char *string_of(const json_t *object, const char *key)
 	return json_string_value(json_object_get(object, key));
 }
 
-/* ---- diffs ------------------------------------------------------------------ */
+/* ---- diffs -------------------------------------------------------------- */
 
 #define CONTEXT 3
 
@@ -136,7 +136,7 @@ static bool same_text(const char *a, const char *b)
 	return strcmp(a, b) == 0;
 }
 
-/* ---- helpers ---------------------------------------------------------------- */
+/* ---- helpers ------------------------------------------------------------ */
 
 /* Exit status for an errno of edit.h and the like */
 static int status_of(int err)
@@ -255,7 +255,7 @@ static int prepare(TALLOC_CTX *mem_ctx, struct apply *apply)
 	return read_options(mem_ctx, apply);
 }
 
-/* ---- what is to be set -------------------------------------------------------- */
+/* ---- what is to be set -------------------------------------------------- */
 
 struct collect {
 	struct apply *apply;
@@ -506,7 +506,7 @@ static void show_smb(TALLOC_CTX *mem_ctx, struct apply *apply,
 	}
 }
 
-/* ---- ctdb.conf ---------------------------------------------------------------- */
+/* ---- ctdb.conf ---------------------------------------------------------- */
 
 static int edit_failed(int err, const char *why)
 {
@@ -653,7 +653,7 @@ static void restore_ctdb_conf(TALLOC_CTX *mem_ctx, struct apply *apply)
 	}
 }
 
-/* ---- apply ---------------------------------------------------------------------- */
+/* ---- apply -------------------------------------------------------------- */
 
 static void put_others(const struct apply *apply)
 {
@@ -743,7 +743,7 @@ static int apply_settings(TALLOC_CTX *mem_ctx, struct apply *apply)
 	return EX_OK;
 }
 
-/* ---- revert ---------------------------------------------------------------------- */
+/* ---- revert ------------------------------------------------------------- */
 
 static int read_file(TALLOC_CTX *mem_ctx, const char *path, char **text)
 {
@@ -859,7 +859,7 @@ static int revert_settings(TALLOC_CTX *mem_ctx, struct apply *apply)
 	return EX_OK;
 }
 
-/* ---- main ------------------------------------------------------------------------- */
+/* ---- main --------------------------------------------------------------- */
 
 /* Returns whether to go on. */
 static bool read_arguments(TALLOC_CTX *mem_ctx, int argc, const char **argv,

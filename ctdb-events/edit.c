@@ -45,7 +45,7 @@ static int refused(struct edit *edit, int err, const char *what,
 	return err;
 }
 
-/* ---- opening --------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------ */
 
 static bool is_ours(const struct stat *st)
 {
@@ -197,7 +197,7 @@ const char *edit_text(const struct edit *edit)
 	return edit->text;
 }
 
-/* ---- changing -------------------------------------------------------------- */
+/* ---- changing ----------------------------------------------------------- */
 
 static bool same_time(const struct timespec *a, const struct timespec *b)
 {

@@ -21,7 +21,7 @@
 #define NO_MUTEXES RUNDIR "/no-tdb-mutexes"
 #define SET_MS 12000
 
-/* ---- the policy -------------------------------------------------------------- */
+/* ---- the policy --------------------------------------------------------- */
 
 /* A directory with TDBs that `use mmap = no` helps; NULL: none */
 static const struct tdb_dir *bad_dir(const struct tdb_dirs *dirs)
@@ -163,7 +163,7 @@ struct mmap_decision mmap_decide(TALLOC_CTX *mem_ctx,
 	return decision;
 }
 
-/* ---- what the store knows ------------------------------------------------------ */
+/* ---- what the store knows ----------------------------------------------- */
 
 struct failure {
 	TALLOC_CTX *mem_ctx;
@@ -199,7 +199,7 @@ static char *stored_failure(TALLOC_CTX *mem_ctx)
 	return failure.line;
 }
 
-/* ---- mutexes -------------------------------------------------------------------- */
+/* ---- mutexes ------------------------------------------------------------ */
 
 static bool conf_has_mutexes(TALLOC_CTX *mem_ctx, struct tevent_context *ev,
 			     const struct options *options)
@@ -266,7 +266,7 @@ bool mmap_prepare(struct tevent_context *ev, const struct options *options,
 	return mutexes;
 }
 
-/* ---- the agent's step ------------------------------------------------------------ */
+/* ---- the agent's step --------------------------------------------------- */
 
 struct mmap_state {
 	struct tevent_context *ev;

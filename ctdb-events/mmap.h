@@ -12,7 +12,7 @@
 
 #include "ctdb-events/tdbdirs.h"
 
-/* ---- the policy -------------------------------------------------------------- */
+/* ---- the policy --------------------------------------------------------- */
 
 struct mmap_facts {
 	enum on_mmap_fail policy;
@@ -37,7 +37,7 @@ struct mmap_decision {
 struct mmap_decision mmap_decide(TALLOC_CTX *mem_ctx,
 				 const struct mmap_facts *facts);
 
-/* ---- the agent's step ---------------------------------------------------------- */
+/* ---- the agent's step --------------------------------------------------- */
 
 /*
  * At the agent's start: does this ctdbd use mutexes? In init (running false) by

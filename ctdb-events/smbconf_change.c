@@ -43,7 +43,7 @@ static int status_of_errno(int err)
 	}
 }
 
-/* ---- in the include file ---------------------------------------------------- */
+/* ---- in the include file ------------------------------------------------ */
 
 static int parse_include(TALLOC_CTX *mem_ctx, const struct edit *edit,
 			 const char *path, json_t **entries, char **rest,
@@ -232,7 +232,7 @@ static int change_include(TALLOC_CTX *mem_ctx, const struct change *change,
 	return put_include(mem_ctx, change, edit, after, why);
 }
 
-/* ---- in the registry --------------------------------------------------------- */
+/* ---- in the registry ---------------------------------------------------- */
 
 struct registry {
 	TALLOC_CTX *mem_ctx;
@@ -516,7 +516,7 @@ static int change_registry(TALLOC_CTX *mem_ctx, const struct change *change,
 	return ok ? EX_OK : EX_CANTCREAT;
 }
 
-/* ---- where ------------------------------------------------------------------- */
+/* ---- where -------------------------------------------------------------- */
 
 /* What is so already, and not because another node has set it, is not ours to
  * set. */
@@ -594,7 +594,7 @@ int change_make(TALLOC_CTX *mem_ctx, const struct change *change,
 	return ret;
 }
 
-/* ---- what is set ------------------------------------------------------------- */
+/* ---- what is set -------------------------------------------------------- */
 
 int change_list(TALLOC_CTX *mem_ctx, const struct conf *conf,
 		const char *include, json_t **entries, const char **why)

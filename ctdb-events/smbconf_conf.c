@@ -16,7 +16,7 @@ const char *conf_file(void)
 	return path != NULL && path[0] != '\0' ? path : SMB_CONF;
 }
 
-/* ---- what lp_dump() prints ----------------------------------------------- */
+/* ---- what lp_dump() prints ---------------------------------------------- */
 
 static json_t *text(const char *value)
 {
@@ -120,7 +120,7 @@ static bool dump_all(struct conf *conf)
 	return ok;
 }
 
-/* ---- [global] of smb.conf itself ----------------------------------------- */
+/* ---- [global] of smb.conf itself ---------------------------------------- */
 
 static void look_at_includes(struct conf *conf,
 			     const struct smbconf_service *service,
@@ -175,7 +175,7 @@ static bool read_own_global(struct conf *conf, const char *ours)
 	return SBC_ERROR_IS_OK(err);
 }
 
-/* ---- all of it ------------------------------------------------------------ */
+/* ---- all of it ---------------------------------------------------------- */
 
 static int conf_destructor(struct conf *conf)
 {

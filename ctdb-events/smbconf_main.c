@@ -77,7 +77,7 @@ static void say(const char *format, ...)
 	talloc_free(line);
 }
 
-/* ---- the deadline --------------------------------------------------------- */
+/* ---- the deadline ------------------------------------------------------- */
 
 static char too_late[128];
 
@@ -113,7 +113,7 @@ static bool set_deadline(unsigned seconds)
 	return ret == 0;
 }
 
-/* ---- list ------------------------------------------------------------------ */
+/* ---- list --------------------------------------------------------------- */
 
 static const struct {
 	const char *parameter;
@@ -281,7 +281,7 @@ static int list_all(TALLOC_CTX *mem_ctx, json_t **result, const char **why)
 	return ret;
 }
 
-/* ---- main ------------------------------------------------------------------ */
+/* ---- main --------------------------------------------------------------- */
 
 static const char usage[] =
 	"usage: pingpong-smbconf [--timeout S] list\n"

@@ -50,7 +50,7 @@ static void tdbdirs_asked(struct tevent_req *subreq);
 static void check_next(struct tevent_req *req);
 static void tdbdirs_checked(struct tevent_req *subreq);
 
-/* ---- which ------------------------------------------------------------------ */
+/* ---- which -------------------------------------------------------------- */
 
 struct tevent_req *tdbdirs_send(TALLOC_CTX *mem_ctx,
 				struct tevent_context *ev,
@@ -262,7 +262,7 @@ static void tdbdirs_asked(struct tevent_req *subreq)
 	ask_ctdb_conf(req);
 }
 
-/* ---- are they fit ------------------------------------------------------------ */
+/* ---- are they fit ------------------------------------------------------- */
 
 static void check_next(struct tevent_req *req)
 {

@@ -13,7 +13,7 @@
 #include "ctdb-events/confblock.h"
 #include "ctdb-events/mmap.h"
 
-/* ---- the policy -------------------------------------------------------------- */
+/* ---- the policy --------------------------------------------------------- */
 
 static struct tdb_dir dirs[] = {
 	{ .path = "/var/lib/ctdb", .whose = "ctdbd's", .tdb = FIT,
@@ -160,7 +160,7 @@ static void test_decide(void **unused)
 	}
 }
 
-/* ---- the include file ---------------------------------------------------------- */
+/* ---- the include file --------------------------------------------------- */
 
 #define BEGIN "# begin of what pingpong writes: changes in here are lost\n"
 #define END "# end of what pingpong writes\n"
