@@ -802,8 +802,8 @@ static int plan_revert(TALLOC_CTX *mem_ctx, struct apply *apply)
 static int reset_smb(TALLOC_CTX *mem_ctx, struct apply *apply, bool dry_run)
 {
 	const char *argv[] = {
-		TDBDIRS_SMBCONF, "--by", "apply", dry_run ? "--dry-run" : "reset",
-		dry_run ? "reset" : NULL, NULL,
+		TDBDIRS_SMBCONF, "--by", "apply",
+		dry_run ? "--dry-run" : "reset", dry_run ? "reset" : NULL, NULL,
 	};
 	json_t *result = NULL;
 	int status;

@@ -2,7 +2,7 @@
 /*
  * A configuration file that is changed as a whole
  *
- *	edit_open(...)			reads it, keeps other writers of ours out
+ *	edit_open(...)			reads it, keeps our others out
  *	edit_replace() or edit_remove()	once; or nothing
  *	talloc_free(edit)
  *

@@ -98,8 +98,8 @@ static struct mmap_decision decide_called_for(TALLOC_CTX *mem_ctx,
 	if (facts->mutexes) {
 		decision.line = talloc_asprintf(
 			mem_ctx, "WARNING: %s. `use mmap = no` is called for, "
-			"but not set: this ctdbd uses `tdb mutexes`, with which "
-			"smbd would not start. 'pingpong apply' on every node "
+			"but not set: this ctdbd uses `tdb mutexes`, with "
+			"which smbd would not start. 'pingpong apply' on every node "
 			"changes both for the next start of the whole cluster",
 			why);
 	} else if (facts->services) {

@@ -55,8 +55,8 @@ static int parse_include(TALLOC_CTX *mem_ctx, const struct edit *edit,
 	if (ok) {
 		return EX_OK;
 	}
-	*why = talloc_asprintf(mem_ctx, "'%s' is not changed: the lines between "
-			       "pingpong's marks, or the marks, have been "
+	*why = talloc_asprintf(mem_ctx, "'%s' is not changed: the lines "
+			       "between pingpong's marks, or the marks, have been "
 			       "changed; expected: as pingpong wrote them, or "
 			       "none of them", path);
 	return EX_CONFIG;

@@ -37,7 +37,8 @@ int change_make(TALLOC_CTX *mem_ctx, const struct change *change,
 		json_t **result, const char **why);
 
 /* What is set by us, as in confblock.h; in the registry also "was", "nodes",
- * and "here": this node is one of them. *entries to be freed by json_decref(). Returns as change_make(). */
+ * and "here": this node is one of them. *entries to be freed by json_decref().
+ * Returns as change_make(). */
 int change_list(TALLOC_CTX *mem_ctx, const struct conf *conf,
 		const char *include, json_t **entries, const char **why);
 

@@ -25,7 +25,7 @@ struct conf {
 	json_t *services;		/* [{"name", "own" {name: value}}]; own:
 					 * what is not as in global */
 	/* [global] of smb.conf itself */
-	bool includes_ours;		/* includes the file that was asked for */
+	bool includes_ours;		/* includes the file asked for */
 	bool ours_comes_first;		/* nothing of a registry before it */
 	bool includes_registry;		/* globals come from the registry */
 };

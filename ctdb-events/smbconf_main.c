@@ -260,7 +260,8 @@ static json_t *list(const struct conf *conf, json_t *set)
 		"vfs_objects", split(conf_global(conf, "vfs objects")),
 		"include", "path", include_file(), "included",
 		conf->includes_ours, "first", conf->ours_comes_first,
-		"set", set, "tdb_dirs", list_tdb_dirs(conf), "shares", list_shares(conf));
+		"set", set, "tdb_dirs", list_tdb_dirs(conf),
+		"shares", list_shares(conf));
 }
 
 static int list_all(TALLOC_CTX *mem_ctx, json_t **result, const char **why)
