@@ -69,7 +69,8 @@ restart()
 about "with tdb mutexes"
 starts "all nodes are OK" 0 1
 for node in $ALL_NODES; do
-	expect_said "node $node warns, and names pingpong apply" "$node" \
+	expect "node $node warns, and names pingpong apply" \
+		until_ok $PATIENCE said "$node" \
 		"WARNING: .*use mmap = no. is called for, but not set: .*'pingpong apply'"
 	expect "nothing is written on node $node" no_file "$node"
 	expect_not "it is not in force on node $node" use_mmap_no "$node"
