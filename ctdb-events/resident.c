@@ -582,7 +582,6 @@ static int open_doors(struct resident *resident, const char **why)
 {
 	int ret;
 
-	mkdir(RUNDIR, 0755);
 	send_away(resident);
 	ret = open_peers(resident);
 	if (ret != 0) {
@@ -667,13 +666,10 @@ static int resident_prepare(struct resident *resident, const char **why)
 		return ENOMEM;
 	}
 	keep_mounts(resident);
-	ret = open_doors(resident, why);
-	if (ret == 0) {
-		resident->config.mutexes =
-			mmap_prepare(resident->ev, resident->options,
-				     resident->self.running);
-	}
-	return ret;
+	mkdir(RUNDIR, 0755);
+	resident->config.mutexes = mmap_prepare(
+		resident->ev, resident->options, resident->self.running);
+	return open_doors(resident, why);
 }
 
 int resident_create(TALLOC_CTX *mem_ctx, const struct options *options,
