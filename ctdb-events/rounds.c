@@ -469,7 +469,13 @@ static void round_mmap(struct round *round)
 {
 	struct rounds *rounds = round->rounds;
 	struct tevent_req *subreq = NULL;
+	bool samba = shares_has_samba();
 
+	if (!samba) {
+		rounds->mmap.known = true;
+		round_over(round);
+		return;
+	}
 	subreq = mmap_send(round, rounds->ev, rounds->config->options,
 			   rounds->config->worker, rounds->config->mutexes,
 			   &rounds->config->self->serving);

@@ -209,8 +209,7 @@ static int by_path(const void *a, const void *b)
 		      ((const struct place *)b)->path);
 }
 
-/* A node of CTDB may well serve something else. */
-static bool has_samba(void)
+bool shares_has_samba(void)
 {
 	struct stat st;
 
@@ -235,7 +234,7 @@ static void shares_read(struct tevent_req *subreq)
 			strerror(ret)));
 		return;
 	}
-	if (status == EX_CONFIG && !has_samba()) {
+	if (status == EX_CONFIG && !shares_has_samba()) {
 		tevent_req_done(req);
 		return;
 	}

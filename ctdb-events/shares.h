@@ -36,4 +36,7 @@ struct tevent_req *shares_send(TALLOC_CTX *mem_ctx, struct tevent_context *ev,
 int shares_recv(struct tevent_req *req, TALLOC_CTX *mem_ctx,
 		struct shares **shares, const char **why);
 
+/* Is there a smb.conf? A node of CTDB may well serve something else. */
+bool shares_has_samba(void);
+
 #endif
