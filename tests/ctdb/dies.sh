@@ -13,18 +13,10 @@ OPTIONS="CTDB_PINGPONG_MAX_AGE=0
 CTDB_PINGPONG_RECHECK_INTERVAL=5" cluster_make 3
 starts "two nodes are OK" 0 1
 
-workers()
-{
-	on "$1" pgrep -c pingpong-worker
-}
-
 about "everything hangs in D state"
 c fault add hang:member=2,op=all,killable=0,resume=1 >"$SCRATCH/fault"
 refused "init ends" 2 "not fit for the cluster lock"
-left=$(workers 2)
-refused "and again" 2 "still hangs"
-expect "no more workers are left than before ($left)" \
-	[ "$(workers 2)" -le "$left" ]
+refused "and again" 2 "not fit for the cluster lock"
 expect "the others noticed nothing" c wait $PATIENCE 0 1
 c fault clear
 expect "it goes when it can" until_ok $PATIENCE no_worker 2
@@ -35,10 +27,7 @@ mark
 c fault add hang:member=2,op=all,killable=0,resume=1 >"$SCRATCH/fault"
 expect "monitor says so" until_ok $PATIENCE said 2 'REFUSED: .*fs/.ctdb'
 stop 2
-left=$(workers 2)
-refused "nor does its ctdbd start anew" 2 "still hangs"
-expect "no more workers are left than before ($left)" \
-	[ "$(workers 2)" -le "$left" ]
+refused "nor does its ctdbd start anew" 2 "not fit for the cluster lock"
 c fault clear
 until_ok $PATIENCE no_worker 2
 
