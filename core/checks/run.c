@@ -1057,14 +1057,21 @@ static void run_make(struct tevent_req *req)
 	run_call_member(req, 0, &begin, run_made);
 }
 
+/* What stands where the probe directory belongs is not ours. */
+static bool run_make_foreign(int err)
+{
+	return err == EUSERS || err == ENOTDIR || err == ELOOP;
+}
+
 static const char *run_make_why(TALLOC_CTX *mem_ctx, const char *place,
 				int err)
 {
-	if (err == EPERM || err == ENOTDIR || err == ELOOP) {
+	if (run_make_foreign(err)) {
 		return talloc_asprintf(
-			mem_ctx, "'%s/%s' is not this user's own directory, "
-			"and is left alone: %s", place, PROBE_DIR_NAME,
-			strerror(err));
+			mem_ctx, "'%s/%s' is left alone: %s", place,
+			PROBE_DIR_NAME, err == EUSERS ?
+			"it is another user's, or others may write there" :
+			"it is no directory");
 	}
 	return talloc_asprintf(mem_ctx, "'%s': cannot make '%s' there: %s",
 			       place, PROBE_DIR_NAME, strerror(err));
@@ -1088,7 +1095,8 @@ static void run_made(struct tevent_req *subreq)
 		state->why = run_make_why(
 			state, member_info(state->run->members[0])->name,
 			answer.err);
-		tevent_req_error(req, (uint64_t)answer.err);
+		tevent_req_error(req, run_make_foreign(answer.err) ?
+					      EPERM : (uint64_t)answer.err);
 		return;
 	}
 	run_probe_file(req);

@@ -140,7 +140,7 @@ static int check_own(int fd)
 		return ENOTDIR;
 	}
 	if (st.st_uid != geteuid() || (st.st_mode & 0022) != 0) {
-		return EPERM;
+		return EUSERS;
 	}
 	return 0;
 }

@@ -39,7 +39,7 @@ bool probe_dir_is_stale(const char *name);
  * Open the run's directory; make: make it first (and PROBE_DIR_NAME), and
  * remove what earlier runs left.
  *
- * Returns 0; ENOENT: not there (yet); EPERM: PROBE_DIR_NAME or the run's
+ * Returns 0; ENOENT: not there (yet); EUSERS: PROBE_DIR_NAME or the run's
  * directory belongs to somebody else or is open to others; ELOOP, ENOTDIR:
  * something else stands there; or the errno of the call.
  */

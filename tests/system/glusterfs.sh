@@ -9,10 +9,33 @@
 
 need glusterd
 
+# checked EXIT CASE ARG...: as check_exit, on the mounts that are up. A brick of
+# GlusterFS 10 ends by itself now and then when a client that waits for a lock
+# is killed; every call is ENOTCONN from then on. No verdict on the file system
+# may be made of that, and a new volume is tried.
+checked()
+{
+	local want=$1 name=$2
+	shift 2
+
+	for _ in 1 2 3; do
+		run "$PINGPONG" check --json "$@" "$MNT"/node*
+		[ -z "$(pgrep -x glusterfsd)" ] || break
+		expect_jq "the brick ended: that makes nothing unfit" '
+			[.verdict[] | select(.fitness == "unfit") | .reason
+			 | test("ENOTCONN")] | any | not'
+		unmounts
+		mounts glusterfs "$n" "$variant"
+	done
+	SHOW='{exit, verdict}' \
+	expect_jq "$name" '.exit == $want' --argjson want "$want"
+}
+
+n=3
 for variant in default off; do
 	about "$variant"
-	mounts glusterfs 3 $variant
-	check_exit 2 "exit status" "$MNT"/node*
+	mounts glusterfs "$n" "$variant"
+	checked 2 "exit status"
 	expect_use fit cluster-lock
 	expect_use unfit share mmap
 	expect_because share io.visibility
@@ -27,10 +50,11 @@ for variant in default off; do
 	unmounts
 done
 
+variant=offnocache
 for n in 2 3; do
-	about "offnocache, $n mounts"
-	mounts glusterfs $n offnocache
-	check_exit 1 "exit status" "$MNT"/node*
+	about "$variant, $n mounts"
+	mounts glusterfs "$n" "$variant"
+	checked 1 "exit status"
 	expect_use fit cluster-lock posix-locking share
 	expect_mended file-id "vfs objects"
 	expect_outcome unsupported mmap.visibility
@@ -38,7 +62,6 @@ for n in 2 3; do
 	expect_outcome pass lock.exclusion lock.release lock.ring io.increment \
 		io.visibility io.size id.inode
 	expect_clean "$MNT/node0"
-	check_exit 0 "only the locks" --for cluster-lock,posix-locking,share \
-		"$MNT"/node*
+	checked 0 "only the locks" --for cluster-lock,posix-locking,share
 	unmounts
 done

@@ -68,3 +68,23 @@ about "two directories of one file system"
 mkdir "$SCRATCH/a" "$SCRATCH/b"
 expect_exit 4 "exit status" "$PINGPONG" check --local \
 	"$SCRATCH/a" "$SCRATCH/b"
+
+# foreign CASE PATTERN: what stands at .pingpong is not ours
+foreign()
+{
+	about "$1"
+	expect_exit 77 "exit status" "$PINGPONG" check --local "${nodes[0]}"
+	expect_says "it says why" "/.pingpong' is left alone: $2" "$ERR"
+	expect "it is still there" [ -e "${nodes[0]}/.pingpong" ]
+}
+
+mkdir -m 777 "${nodes[0]}/.pingpong"
+foreign "a probe directory that others may write to" "it is another user's"
+rmdir "${nodes[0]}/.pingpong"
+mkdir -m 700 "${nodes[0]}/.pingpong"
+chown nobody "${nodes[0]}/.pingpong"
+foreign "a probe directory of another user" "it is another user's"
+rmdir "${nodes[0]}/.pingpong"
+: >"${nodes[0]}/.pingpong"
+foreign "a file instead of the probe directory" "it is no directory"
+rm "${nodes[0]}/.pingpong"
