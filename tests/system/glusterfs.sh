@@ -27,6 +27,7 @@ checked()
 		unmounts
 		mounts glusterfs "$n" "$variant"
 	done
+	# shellcheck disable=SC2016
 	SHOW='{exit, verdict}' \
 	expect_jq "$name" '.exit == $want' --argjson want "$want"
 }
