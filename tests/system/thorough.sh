@@ -3,6 +3,7 @@
 #
 # Rare faults: one violation in 1,000 operations is found by the default run,
 # one in 100,000 by --thorough, and what was not seen has a number.
+# by name only: a case failed in a full run beside others, not yet mended
 # limit: 600
 
 # What has a $ within single quotes is for jq.
