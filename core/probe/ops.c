@@ -22,6 +22,9 @@
 
 #define CHUNK 65536
 
+/* Values in succession that never share a byte */
+#define PATTERNS 15
+
 /* Steps of a ring: all that are kept, and the text of some of them, which
  * goes into one frame */
 #define LOG_MAX_STEPS 65536
@@ -137,11 +140,12 @@ static size_t first_difference(const uint8_t *buf, size_t n, uint64_t value,
 	return i;
 }
 
+/* The generation that was seen; one pattern in PATTERNS is the same again. */
 static void explain(struct probe_answer *answer, uint64_t value, uint8_t seen)
 {
 	unsigned back;
 
-	for (back = 1; back <= 8 && back < value; back++) {
+	for (back = 1; back < PATTERNS && back < value; back++) {
 		if (seen == probe_pattern(value - back, answer->at)) {
 			answer->value = value - back;
 			return;

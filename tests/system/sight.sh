@@ -5,7 +5,6 @@
 # one, and what each kind of old data, size and name is called. Only what
 # lasts for seconds is told from what does not, so that a busy machine changes
 # nothing.
-# by name only: a case failed in a full run beside others, not yet mended
 # limit: 600
 
 # shellcheck source=tests/lib.sh
