@@ -138,24 +138,6 @@ static bool same_text(const char *a, const char *b)
 
 /* ---- helpers ------------------------------------------------------------ */
 
-/* Exit status for an errno of edit.h and the like */
-static int status_of(int err)
-{
-	switch (err) {
-	case EPERM:
-	case EACCES:
-		return EX_NOPERM;
-	case EINVAL:
-		return EX_CONFIG;
-	case EBUSY:
-		return EX_TEMPFAIL;
-	case ENOMEM:
-		return EX_SOFTWARE;
-	default:
-		return EX_CANTCREAT;
-	}
-}
-
 /* Run one and wait. Returns an exit status of ours, 0 with *output; it has
  * said what is wrong itself. */
 static int run(TALLOC_CTX *mem_ctx, const struct apply *apply,
@@ -511,7 +493,7 @@ static void show_smb(TALLOC_CTX *mem_ctx, struct apply *apply,
 static int edit_failed(int err, const char *why)
 {
 	cli_say("%s", why);
-	return status_of(err);
+	return edit_status(err);
 }
 
 /* Opens it, which keeps others like us out, and finds what it will be. */
@@ -541,7 +523,7 @@ static int plan_ctdb_conf(TALLOC_CTX *mem_ctx, struct apply *apply)
 			cli_say("'%s': '%s' is on a line that is continued, "
 				"expected: on one line", apply->ctdb_conf,
 				string_of(setting, "parameter"));
-			return status_of(ret);
+			return edit_status(ret);
 		}
 		text = apply->after;
 	}

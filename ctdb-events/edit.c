@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #include "ctdb-events/edit.h"
@@ -330,4 +331,21 @@ int edit_remove(struct edit *edit, const char **why)
 	}
 	ret = fsync(edit->dir);
 	return ret != 0 ? failed(edit, errno, "its directory", why) : 0;
+}
+
+int edit_status(int err)
+{
+	switch (err) {
+	case EPERM:
+	case EACCES:
+		return EX_NOPERM;
+	case EINVAL:
+		return EX_CONFIG;
+	case EBUSY:
+		return EX_TEMPFAIL;
+	case ENOMEM:
+		return EX_SOFTWARE;
+	default:
+		return EX_CANTCREAT;
+	}
 }

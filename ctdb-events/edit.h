@@ -38,4 +38,7 @@ const char *edit_text(const struct edit *edit);
 int edit_replace(struct edit *edit, const char *text, const char **why);
 int edit_remove(struct edit *edit, const char **why);
 
+/* The exit status (sysexits.h) of a program that failed with such an errno */
+int edit_status(int err);
+
 #endif

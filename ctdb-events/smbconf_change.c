@@ -26,23 +26,6 @@ static json_t *result_of(const char *where, const char *before,
 			 "after", after);
 }
 
-static int status_of_errno(int err)
-{
-	switch (err) {
-	case EPERM:
-	case EACCES:
-		return EX_NOPERM;
-	case EINVAL:
-		return EX_CONFIG;
-	case EBUSY:
-		return EX_TEMPFAIL;
-	case ENOMEM:
-		return EX_OSERR;
-	default:
-		return EX_CANTCREAT;
-	}
-}
-
 /* ---- in the include file ------------------------------------------------ */
 
 static int parse_include(TALLOC_CTX *mem_ctx, const struct edit *edit,
@@ -121,7 +104,7 @@ static int put_text(struct edit *edit, const char *text, const char **why)
 	} else {
 		ret = edit_replace(edit, text, why);
 	}
-	return ret == 0 ? EX_OK : status_of_errno(ret);
+	return ret == 0 ? EX_OK : edit_status(ret);
 }
 
 /* What smb.conf makes of what was set; NULL: as it should be */
@@ -177,7 +160,7 @@ static int put_include(TALLOC_CTX *mem_ctx, const struct change *change,
 	}
 	ret = edit_open(mem_ctx, change->include, &edit, why);
 	if (ret != 0) {
-		return status_of_errno(ret);
+		return edit_status(ret);
 	}
 	ret = put_text(edit, before, why);
 	talloc_free(edit);
@@ -204,7 +187,7 @@ static int change_include(TALLOC_CTX *mem_ctx, const struct change *change,
 		return EX_OK;
 	}
 	if (ret != 0) {
-		return status_of_errno(ret);
+		return edit_status(ret);
 	}
 	ret = parse_include(mem_ctx, edit, change->include, &entries, &rest,
 			    why);
@@ -612,7 +595,7 @@ int change_list(TALLOC_CTX *mem_ctx, const struct conf *conf,
 	} else if (ret == ENOENT) {
 		ret = EX_OK;
 	} else {
-		ret = status_of_errno(ret);
+		ret = edit_status(ret);
 	}
 	if (ret != EX_OK) {
 		return ret;

@@ -29,7 +29,9 @@ SMBCONF="[global]
 	netbios name = CLUSTER
 	include = registry
 [data]
-	path = $SCRATCH/cluster1/fs/share"
+	path = $SCRATCH/cluster1/fs/share
+	vfs objects = fileid
+	fileid:algorithm = fsname"
 export OPTIONS SAMBA SMBCONF
 cluster_make 2 clusterfs mmap-incoherent:scope=node
 

@@ -3,7 +3,6 @@
 #
 # pingpong apply: the settings of a stored verdict, in smb.conf's include file
 # and in ctdb.conf; all of it or nothing; and back.
-# by name only: not yet seen to pass as a whole
 
 # What has a $ within single quotes is for jq.
 # shellcheck disable=SC2016

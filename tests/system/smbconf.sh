@@ -3,7 +3,6 @@
 #
 # pingpong-smbconf: what it reads of Samba's configuration, text and registry,
 # and how it sets a parameter: all of it or nothing, and only where it may.
-# by name only: not yet seen to pass as a whole
 
 # What has a $ within single quotes is for jq.
 # shellcheck disable=SC2016
