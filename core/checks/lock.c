@@ -751,20 +751,29 @@ static uint64_t many_count(const struct run *run)
 	return fit < MANY_FEWEST ? MANY_FEWEST : fit;
 }
 
+/* They are given back as smbd does, one by one. An unlock of the whole file
+ * would end a brick of GlusterFS 10.3 (Debian 12): its features/locks calls
+ * itself once for each lock that the unlock meets, and the thread's stack of
+ * 256 KiB is full after about 1,750 (seen in a debugger). */
+static void many_step(struct script *s, int type, const char *meaning)
+{
+	struct step *step = step_call(s, A, PROBE_LOCK_MANY, 0, WANT_COUNT);
+
+	step->req.type = type;
+	step->req.count = step->want_value = many_count(s->run);
+	step->req.patience_ms = MANY_PATIENCE_MS;
+	step->setup = true;
+	step->means = meaning;
+}
+
 static void many_build(struct script *s)
 {
 	uint64_t count = many_count(s->run);
-	struct step *step = NULL;
 	unsigned i;
 
 	s->extreme = true;
 	step_open_all(s);
-	step = step_call(s, A, PROBE_LOCK_MANY, 0, WANT_COUNT);
-	step->req.type = F_WRLCK;
-	step->req.count = step->want_value = count;
-	step->req.patience_ms = MANY_PATIENCE_MS;
-	step->setup = true;
-	step->means = "not so many locks can be held on one file";
+	many_step(s, F_WRLCK, "not so many locks can be held on one file");
 	for (i = 0; i < (script_lean(s->run) ? 2 : 16); i++) {
 		uint64_t k = i == 0 ? 0 : i == 1 ? count - 1 :
 			     run_random(s->run) % count;
@@ -775,9 +784,9 @@ static void many_build(struct script *s)
 	means(step_lock(s, B, 0, F_WRLCK, 1, 1, WANT_DONE),
 	      "locks on many bytes cover those between them");
 	step_unlock(s, B, 0, 1, 1);
-	step_unlock(s, A, 0, 0, EOF_LEN);
+	many_step(s, F_UNLCK, "so many locks can't be given back");
 	means(step_lock(s, B, 0, F_WRLCK, 0, EOF_LEN, WANT_DONE),
-	      "one unlock of the whole file leaves some of many locks");
+	      "of many locks that were given back some are left");
 }
 
 static void many_judge_few(struct script *s, uint64_t held)
@@ -798,7 +807,7 @@ static void many_judge(struct script *s, struct check_result *result)
 
 	for (i = 0; i < s->num_steps; i++) {
 		if (s->steps[i].req.op == PROBE_LOCK_MANY &&
-		    s->steps_done > i) {
+		    s->steps[i].req.type == F_WRLCK && s->steps_done > i) {
 			json_object_set_new(
 				result->metrics, "held",
 				json_integer((json_int_t)s->answers[i].count));
@@ -821,8 +830,8 @@ const struct check check_lock_many = {
 	.holds = "thousands of locks are held on one file, none lost",
 	.how = "In pairs: one member locks every other byte, thousands of "
 	       "them (fewer where locks are slow); the other must be refused "
-	       "a sample of them and granted a byte between; one unlock frees "
-	       "all.",
+	       "a sample of them and granted a byte between; when each was "
+	       "given back, the whole file.",
 	.depends = "Databases on a share hold many byte-range locks at once, "
 		   "and smbd keeps them on the file (source3/locking/"
 		   "posix.c).",

@@ -55,9 +55,10 @@ enum probe_op {
 	PROBE_LEASE,	/* F_SETLEASE type; given up at once when it is
 			 * broken */
 	PROBE_LEASED,	/* count: 1 while the slot's lease is held */
-	PROBE_LOCK_MANY,/* `count` write locks of one byte at start, start +
-			 * 2 .., for at most patience_ms; answer: count
-			 * granted, err of the first that was not */
+	PROBE_LOCK_MANY,/* `count` F_SETLK of `type` on one byte each at
+			 * start, start + 2 .., for at most patience_ms;
+			 * answer: count granted, err of the first that was
+			 * not */
 	PROBE_RING,	/* take the ring's start byte (window_ms 0; count:
 			 * steps of a window to be kept; value: a seed), or
 			 * make turns for window_ms; see below */
