@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * pingpong preflight PATH: what the VFS module starts when the store has no
- * fresh verdict on a share's path
+ * fresh verdict on a share's path (with --scope peers: when it has one of this
+ * node alone, and only the resident agent, which has the others, could tell
+ * more)
  *
  * One line on standard output tells what it came to:
  *	recorded		a verdict is in the store
@@ -55,9 +57,18 @@
 #define EX_HUNG 3
 #define EX_UNKNOWN 4
 
+/* Who is to be asked */
+enum asks { ASKS_NODE, ASKS_CLUSTER, ASKS_PEERS };
+
+static const char *const asks_names[] = {
+	[ASKS_NODE] = "local",
+	[ASKS_CLUSTER] = "cluster",
+	[ASKS_PEERS] = "peers",
+};
+
 struct preflight {
 	const char *path;
-	bool cluster;
+	enum asks asks;
 	unsigned timeout_ms;
 	uint64_t end_ms;		/* CLOCK_MONOTONIC */
 	unsigned long long asked_ns;	/* CLOCK_BOOTTIME */
@@ -432,19 +443,27 @@ static int open_lock(TALLOC_CTX *mem_ctx, const struct preflight *preflight,
 	return ret;
 }
 
+static void ask_or_check(TALLOC_CTX *mem_ctx, struct preflight *preflight)
+{
+	bool known = preflight->asks != ASKS_NODE &&
+		     agent_knows(mem_ctx, preflight);
+
+	if (known) {
+		set_recorded(preflight);
+	} else if (preflight->asks == ASKS_PEERS) {
+		set_answer(preflight, "unknown", "only one node tested, and "
+			   "the resident agent has no verdict across nodes");
+	} else {
+		check_and_record(mem_ctx, preflight);
+	}
+}
+
 static void find_answer(TALLOC_CTX *mem_ctx, struct preflight *preflight)
 {
 	bool known;
 	int fd = -1;
 	int ret;
 
-	if (preflight->cluster) {
-		known = agent_knows(mem_ctx, preflight);
-		if (known) {
-			set_recorded(preflight);
-			return;
-		}
-	}
 	ret = open_lock(mem_ctx, preflight, &fd);
 	if (ret != 0) {
 		set_answer(preflight, "unknown", talloc_asprintf(
@@ -462,7 +481,7 @@ static void find_answer(TALLOC_CTX *mem_ctx, struct preflight *preflight)
 	}
 	known = answered(preflight, fd);
 	if (!known) {
-		check_and_record(mem_ctx, preflight);
+		ask_or_check(mem_ctx, preflight);
 		leave_answer(preflight, fd);
 	}
 	close(fd);
@@ -491,17 +510,21 @@ static const char *parse_timeout(TALLOC_CTX *mem_ctx, const char *text,
 }
 
 static const char *parse_scope(TALLOC_CTX *mem_ctx, const char *text,
-			       bool *cluster)
+			       enum asks *asks)
 {
-	if (text == NULL || strcmp(text, "local") == 0) {
+	unsigned i;
+
+	if (text == NULL) {
 		return NULL;
 	}
-	*cluster = true;
-	if (strcmp(text, "cluster") == 0) {
-		return NULL;
+	for (i = ASKS_NODE; i <= ASKS_PEERS; i++) {
+		if (strcmp(text, asks_names[i]) == 0) {
+			*asks = i;
+			return NULL;
+		}
 	}
-	return talloc_asprintf(mem_ctx, "--scope '%s': expected local or "
-			       "cluster", text);
+	return talloc_asprintf(mem_ctx, "--scope '%s': expected local, "
+			       "cluster or peers", text);
 }
 
 static const char *parse_asked(TALLOC_CTX *mem_ctx, const char *text,
@@ -528,7 +551,7 @@ static const char *parse(TALLOC_CTX *mem_ctx, int argc, const char **argv,
 	char *scope = NULL, *timeout = NULL, *asked = NULL;
 	const struct poptOption options[] = {
 		{ "scope", '\0', POPT_ARG_STRING, &scope, 0,
-		  "what the share asks for", "local|cluster" },
+		  "who is asked", "local|cluster|peers" },
 		{ "timeout", '\0', POPT_ARG_STRING, &timeout, 0,
 		  "seconds for all of it", "S" },
 		{ "asked", '\0', POPT_ARG_STRING, &asked, 0,
@@ -545,7 +568,7 @@ static const char *parse(TALLOC_CTX *mem_ctx, int argc, const char **argv,
 		error = cli_popt_error(mem_ctx, pc, ret);
 	}
 	if (error == NULL) {
-		error = parse_scope(mem_ctx, scope, &preflight->cluster);
+		error = parse_scope(mem_ctx, scope, &preflight->asks);
 	}
 	if (error == NULL) {
 		error = parse_timeout(mem_ctx, timeout,

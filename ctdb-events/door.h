@@ -23,8 +23,7 @@
 #include <talloc.h>
 #include <tevent.h>
 
-/* In RUNDIR */
-#define DOOR_NAME "agent.sock"
+#include "core/member/rundir.h"
 
 #define DOOR_CHECK "check "
 

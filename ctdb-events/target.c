@@ -121,6 +121,7 @@ static int as_record(TALLOC_CTX *mem_ctx, const struct verdict *verdict,
 			.because = use->because,
 			.mended_by = use->mended_by,
 			.reason = use->reason,
+			.ids = use->ids,
 		};
 	}
 	if (member == NULL) {

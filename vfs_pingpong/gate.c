@@ -4,18 +4,23 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/param.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "core/member/rundir.h"
 #include "vfs_pingpong/gate.h"
+
+/* So long an answer holds that other nodes could not be asked. */
+#define PEERS_AGAIN_S 30
 
 /* Paths that are kept at the same time */
 #define MAX_KEPT 32
@@ -243,13 +248,20 @@ static int prepare(posix_spawnattr_t *attr, posix_spawn_file_actions_t *files,
 	return ret == 0 ? 0 : ENOMEM;
 }
 
+static const char *scope_name(const struct share *share, enum share_more more)
+{
+	if (more == SHARE_ASK_PEERS) {
+		return "peers";
+	}
+	return share->scope == SCOPE_CLUSTER ? "cluster" : "local";
+}
+
 static int spawn(const struct gate_places *places, const struct share *share,
-		 unsigned timeout_ms, int answer_fd)
+		 enum share_more more, unsigned timeout_ms, int answer_fd)
 {
 	char timeout[16], asked[24];
 	const char *argv[] = {
-		"pingpong", "preflight", "--scope",
-		share->scope == SCOPE_CLUSTER ? "cluster" : "local",
+		"pingpong", "preflight", "--scope", scope_name(share, more),
 		"--timeout", timeout, "--asked", asked, "--", share->path,
 		NULL,
 	};
@@ -258,11 +270,15 @@ static int spawn(const struct gate_places *places, const struct share *share,
 	};
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attr;
+	unsigned long long since = boot_ns();
 	pid_t pid;
 	int ret;
 
+	if (more == SHARE_ASK_PEERS) {
+		since -= MIN(since, PEERS_AGAIN_S * 1000000000ULL);
+	}
 	snprintf(timeout, sizeof(timeout), "%u", timeout_ms / 1000);
-	snprintf(asked, sizeof(asked), "%llu", boot_ns());
+	snprintf(asked, sizeof(asked), "%llu", since);
 	ret = posix_spawnattr_init(&attr);
 	if (ret != 0) {
 		return ret;
@@ -321,10 +337,10 @@ static int read_line(int fd, uint64_t until_ms, char line[MAX_LINE])
 	return 0;
 }
 
-/* Have the path checked: 0 with the program's line, or an errno. */
+/* Have the program ask or check: 0 with its line, or an errno. */
 static int have_checked(const struct gate_places *places,
-			const struct share *share, unsigned timeout_ms,
-			char line[MAX_LINE])
+			const struct share *share, enum share_more more,
+			unsigned timeout_ms, char line[MAX_LINE])
 {
 	uint64_t until_ms = now_ms() + timeout_ms;
 	int fds[2];
@@ -334,7 +350,7 @@ static int have_checked(const struct gate_places *places,
 	if (ret == -1) {
 		return errno;
 	}
-	ret = spawn(places, share, timeout_ms, fds[1]);
+	ret = spawn(places, share, more, timeout_ms, fds[1]);
 	close(fds[1]);
 	if (ret == 0) {
 		ret = read_line(fds[0], until_ms, line);
@@ -345,10 +361,11 @@ static int have_checked(const struct gate_places *places,
 
 /* ---- the question -------------------------------------------------------- */
 
-/* What the store says. True when a check would tell no more. */
-static bool ask_store(TALLOC_CTX *mem_ctx, const struct gate_places *places,
-		      const struct share *share, unsigned trust_ms,
-		      struct share_answer *answer)
+/* What the store says, and what could tell more */
+static enum share_more ask_store(TALLOC_CTX *mem_ctx,
+				 const struct gate_places *places,
+				 const struct share *share, unsigned trust_ms,
+				 struct share_answer *answer)
 {
 	struct stored_record *record = NULL;
 	int ret;
@@ -362,7 +379,7 @@ static bool ask_store(TALLOC_CTX *mem_ctx, const struct gate_places *places,
 					      "cannot be used: %s",
 					      places->statedir, strerror(ret)),
 			      answer);
-		return false;
+		return SHARE_CHECK;
 	}
 	return share_judge(mem_ctx, share, record, time(NULL), answer);
 }
@@ -390,23 +407,39 @@ static const char *why_unknown(TALLOC_CTX *mem_ctx,
 	return talloc_strdup(mem_ctx, line);
 }
 
+/* Who else is there to ask: the resident agent has the other nodes. */
+static bool is_over(const struct gate_places *places, enum share_more more)
+{
+	char door[PATH_MAX];
+	int ret;
+
+	if (more != SHARE_ASK_PEERS) {
+		return more == SHARE_DECIDED;
+	}
+	snprintf(door, sizeof(door), "%s/" DOOR_NAME, places->rundir);
+	ret = access(door, F_OK);
+	return ret == -1;
+}
+
 void gate_ask(TALLOC_CTX *mem_ctx, const struct gate_places *places,
 	      const struct share *share, unsigned timeout_ms,
 	      struct share_answer *answer)
 {
 	char line[MAX_LINE] = "";
-	bool decided;
+	enum share_more more;
+	bool over;
 	int ret;
 
 	*answer = (struct share_answer){.fitness = UNKNOWN};
-	decided = ask_store(mem_ctx, places, share, places->trust_ms, answer);
-	if (!decided) {
-		decided = ask_store(mem_ctx, places, share, 0, answer);
+	more = ask_store(mem_ctx, places, share, places->trust_ms, answer);
+	if (more != SHARE_DECIDED) {
+		more = ask_store(mem_ctx, places, share, 0, answer);
 	}
-	if (decided) {
+	over = is_over(places, more);
+	if (over) {
 		return;
 	}
-	ret = have_checked(places, share, timeout_ms, line);
+	ret = have_checked(places, share, more, timeout_ms, line);
 	if (strncmp(line, "hung: ", 6) == 0) {
 		answer->fitness = UNFIT;
 		answer->reason = talloc_strdup(mem_ctx, line);
@@ -414,8 +447,8 @@ void gate_ask(TALLOC_CTX *mem_ctx, const struct gate_places *places,
 		return;
 	}
 	/* where not all could be tested, what was may be unfit */
-	decided = ask_store(mem_ctx, places, share, 0, answer);
-	if (!decided && strcmp(line, "recorded") != 0) {
+	more = ask_store(mem_ctx, places, share, 0, answer);
+	if (more != SHARE_DECIDED && strcmp(line, "recorded") != 0) {
 		share_unknown(mem_ctx, share,
 			      why_unknown(mem_ctx, places, timeout_ms, ret,
 					  line),

@@ -4,9 +4,10 @@
  *
  * What the verdict store says of the path decides. Where it says nothing that
  * is fresh, "pingpong preflight" is started (a program of its own, so that
- * nothing is forked off smbd's state), which has a worker check the path, and
- * what it says and has recorded decides (core/verdict/share.h says how). Nothing
- * here makes a system call on the path.
+ * nothing is forked off smbd's state), which asks the resident agent or has a
+ * worker check the path, and what it says and has recorded decides
+ * (core/verdict/share.h says how). Nothing here makes a system call on the
+ * path.
  *
  * A record is kept in this process until the files that it came from or the
  * mounts change: one poll(2) a question and, when it was not asked for trust_ms

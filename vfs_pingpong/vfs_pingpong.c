@@ -68,6 +68,7 @@ static const struct {
 	{"fileid", "fstype allow"},
 	{"fileid", "mntdir deny"},
 	{"fileid", "mntdir allow"},
+	{"fileid", "nolock_all_inodes"},
 	{MODULE, "for"},
 	{MODULE, "scope"},
 	{MODULE, "max age"},

@@ -103,14 +103,17 @@ const struct check check_id_inode = {
 
 /* ---- id.device ---------------------------------------------------------- */
 
-const char *fileid_fsname_verdict(const struct member_info *const *members,
-				  unsigned num)
+const char *fileid_source_verdict(const struct member_info *const *members,
+				  unsigned num,
+				  const char *(*name)(const char *source))
 {
-	const char *first = fileid_fsname(members[0]->source);
+	const char *first = name(members[0]->source);
 	unsigned i;
 
 	for (i = 1; i < num; i++) {
-		if (strcmp(fileid_fsname(members[i]->source), first) != 0) {
+		int cmp = strcmp(name(members[i]->source), first);
+
+		if (cmp != 0) {
 			return "differ";
 		}
 	}
@@ -166,9 +169,13 @@ static void device_metrics(struct check_result *result,
 	json_object_set_new(result->metrics, "fsid", fsids);
 	json_object_set_new(
 		result->metrics, "algorithms",
-		json_pack("{ss ss}",
-			  "fsname", fileid_fsname_verdict(members, num),
-			  "fsid", fileid_fsid_verdict(members, num)));
+		json_pack("{ss ss ss}",
+			  "fsname", fileid_source_verdict(members, num,
+							  fileid_fsname),
+			  "fsid", fileid_fsid_verdict(members, num),
+			  "glusterfs_fuse",
+			  fileid_source_verdict(members, num,
+						glusterfs_fuse_volume)));
 }
 
 static void device_differs(struct run *run, struct check_result *result,
@@ -247,11 +254,12 @@ static int device_recv(struct tevent_req *req)
 const struct check check_id_device = {
 	.name = "id.device",
 	.holds = "st_dev of the file system is the same on all members",
-	.how = "Compares what each member's stat says of the directory. Where "
-	       "it differs, metrics.algorithms tells which of vfs_fileid's "
-	       "algorithms would give one answer on all members: fsname (the "
-	       "mount's source, without /dev/), fsid (f_fsid of statfs; 0 is "
-	       "no answer: every file system without one would be the same).",
+	.how = "Compares what each member's stat says of the directory. "
+	       "metrics.algorithms tells which of vfs_fileid's algorithms "
+	       "would give one answer on all members: fsname (the mount's "
+	       "source, without /dev/), fsid (f_fsid of statfs; 0 is no "
+	       "answer: every file system without one would be the same); and "
+	       "whether vfs_glusterfs_fuse would (the source's volume).",
 	.depends = "smbd keys open files by st_dev and st_ino (source3/"
 		   "modules/vfs_default.c): when st_dev differs, two nodes "
 		   "key one file differently, and conflicting opens go "
@@ -260,7 +268,8 @@ const struct check check_id_device = {
 	.remedy = "'vfs objects = fileid' with an 'fileid:algorithm' that "
 		  "metrics.algorithms shows to agree, on all nodes: fsname "
 		  "first, else fsid. Where neither does, mount from a source "
-		  "that is written the same on every node.",
+		  "that is written the same on every node. On GlusterFS 'vfs "
+		  "objects = glusterfs_fuse' does as well.",
 	.doors = DOOR_AGENT | DOOR_COMMAND,
 	.send = device_send,
 	.recv = device_recv,

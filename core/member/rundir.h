@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A directory of our own under RUNDIR
+ * RUNDIR: a directory of our own under it; what has a name there
  */
 #ifndef PINGPONG_MEMBER_RUNDIR_H
 #define PINGPONG_MEMBER_RUNDIR_H
+
+/* The resident agent's socket (ctdb-events/door.h) */
+#define DOOR_NAME "agent.sock"
 
 /*
  * Open RUNDIR/NAME (0700), both are made if need be. rundir: normally RUNDIR.

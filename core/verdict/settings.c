@@ -39,33 +39,25 @@ static bool posix_locking_lost(const struct seen *seen)
 
 static bool agrees(const struct seen *seen, const char *algorithm)
 {
-	const struct check_result *device =
-		verdict_result(seen->input, "id.device");
-	const char *answer = NULL;
-	bool alone;
+	bool alone = only(seen, USE_FILE_ID, "id.device");
 
-	alone = only(seen, USE_FILE_ID, "id.device");
-	if (!alone) {
-		return false;
-	}
-	answer = json_string_value(json_object_get(
-		json_object_get(device->metrics, "algorithms"), algorithm));
-	return answer != NULL && strcmp(answer, "agree") == 0;
+	return alone && names_have(seen->verdict->uses[USE_FILE_ID].ids,
+				   algorithm);
 }
 
 static bool fsname_agrees(const struct seen *seen)
 {
-	return agrees(seen, "fsname");
+	return agrees(seen, IDS_FSNAME);
 }
 
 static bool only_fsid_agrees(const struct seen *seen)
 {
-	return agrees(seen, "fsid") && !agrees(seen, "fsname");
+	return agrees(seen, IDS_FSID) && !agrees(seen, IDS_FSNAME);
 }
 
 static bool any_fileid(const struct seen *seen)
 {
-	return agrees(seen, "fsid") || agrees(seen, "fsname");
+	return agrees(seen, IDS_FSID) || agrees(seen, IDS_FSNAME);
 }
 
 static bool mmap_broken(const struct seen *seen)

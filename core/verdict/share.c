@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Divisions: settings of smb.conf; what is needed; vfs_fileid; the judgement.
+ * Divisions: settings of smb.conf; what is needed; what gives a file its id;
+ * the judgement.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -150,6 +151,7 @@ int share_set(TALLOC_CTX *mem_ctx, struct share *share, const char *parameter,
 		{"smbd force process locks", &share->process_locks},
 		{"kernel oplocks", &share->kernel_oplocks},
 		{"kernel share modes", &share->kernel_share_modes},
+		{"fileid:nolock_all_inodes", &fileid->nolock_all_inodes},
 	};
 	const struct {
 		const char *parameter;
@@ -272,29 +274,44 @@ bool share_elsewhere(TALLOC_CTX *mem_ctx, const struct share *share,
 	return false;
 }
 
-/* ---- vfs_fileid ---------------------------------------------------------- */
+/* ---- what gives a file its id ------------------------------------------- */
 
-static bool is_in(const char **list, const char *name)
-{
-	for (; list != NULL && *list != NULL; list++) {
-		if (strcmp(*list, name) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
+/*
+ * vfs_fileid's algorithms, the same from Samba 4.17 to 4.25. Those that begin
+ * with fsname_ differ from fsname for directories, which get ids of each
+ * node's own because the administrator wants it.
+ */
+static const struct {
+	const char *name;
+	const char *ids;	/* IDS_*; NULL: of each node's own */
+} algorithms[] = {
+	{"fsname", IDS_FSNAME},
+	{"fsname_nodirs", IDS_FSNAME},
+	{"fsname_norootdir", IDS_FSNAME},
+	{"fsname_norootdir_ext", IDS_FSNAME},
+	{"fsid", IDS_FSID},
+	{"hostname", NULL},
+	{"next_module", IDS_ST_DEV},
+};
+
+/* What gives the share's files their ids */
+struct numbering {
+	const char *ids;	/* IDS_*; NULL: something else */
+	const char *module;	/* NULL: none, it is st_dev */
+	const char *algorithm;	/* of vfs_fileid, else NULL */
+};
 
 static bool fileid_takes(const struct share_fileid *fileid,
 			 const struct mount_line *mount)
 {
-	if (is_in(fileid->fstype_deny, mount->fstype) ||
-	    is_in(fileid->mntdir_deny, mount->point)) {
+	if (names_have(fileid->fstype_deny, mount->fstype) ||
+	    names_have(fileid->mntdir_deny, mount->point)) {
 		return false;
 	}
 	return (fileid->fstype_allow == NULL ||
-		is_in(fileid->fstype_allow, mount->fstype)) &&
+		names_have(fileid->fstype_allow, mount->fstype)) &&
 	       (fileid->mntdir_allow == NULL ||
-		is_in(fileid->mntdir_allow, mount->point));
+		names_have(fileid->mntdir_allow, mount->point));
 }
 
 /*
@@ -317,75 +334,106 @@ static const struct mount_line *fileid_mount(
 	return NULL;
 }
 
-/*
- * Does the share's vfs_fileid give what the algorithm that was found to agree
- * gives? Algorithms with numbers of each node's own do so because the
- * administrator wants it.
- */
-static enum fitness has_algorithm(const struct share *share,
-				  const struct stored_record *record,
-				  const char *wanted)
+static const char *fileid_algorithm(const struct share_fileid *fileid)
 {
-	const char *algorithm = share->fileid.algorithm;
-	const struct mount_line *mount = NULL;
-	size_t n;
+	if (fileid->algorithm != NULL) {
+		return fileid->algorithm;
+	}
+	return fileid->mapping != NULL ? fileid->mapping : "fsname";
+}
 
-	if (algorithm == NULL) {
-		algorithm = share->fileid.mapping;
+static void fileid_numbers(const struct share_fileid *fileid,
+			   const struct stored_record *record,
+			   struct numbering *n)
+{
+	const struct mount_line *mount = fileid_mount(fileid, record);
+	size_t i;
+
+	n->ids = NULL;
+	n->module = "fileid";
+	n->algorithm = fileid_algorithm(fileid);
+	for (i = 0; i < sizeof(algorithms) / sizeof(algorithms[0]); i++) {
+		if (strcmp(n->algorithm, algorithms[i].name) == 0) {
+			n->ids = algorithms[i].ids;
+		}
 	}
-	if (algorithm == NULL) {
-		algorithm = "fsname";
+	if (n->ids == NULL) {
+		return;
 	}
-	if (strcmp(algorithm, "hostname") == 0) {
-		return FIT;
-	}
-	if (strcmp(algorithm, "next_module") == 0) {
-		return UNFIT;
-	}
-	mount = fileid_mount(&share->fileid, record);
 	if (mount == NULL) {
-		return UNFIT;
+		n->ids = IDS_ST_DEV;
+	} else if (strcmp(n->ids, IDS_FSNAME) == 0 &&
+		   strcmp(fileid_fsname(mount->source),
+			  fileid_fsname(record->source)) != 0) {
+		/* of stacked mounts the lower one may be named */
+		n->ids = NULL;
 	}
-	n = strlen(wanted);
-	if (strncmp(algorithm, wanted, n) != 0 ||
-	    (algorithm[n] != '\0' && algorithm[n] != '_')) {
-		return UNKNOWN;
+}
+
+/* Of modules that give ids the first in the list decides; next_module leaves
+ * it to those that follow. */
+static void find_numbering(const struct share *share,
+			   const struct stored_record *record,
+			   struct numbering *n)
+{
+	size_t i;
+
+	*n = (struct numbering){.ids = IDS_ST_DEV};
+	for (i = 0; share->objects != NULL && share->objects[i] != NULL; i++) {
+		const char *object = share->objects[i];
+		bool fileid = is_module(object, "fileid");
+		bool glusterfs = is_module(object, "glusterfs_fuse");
+
+		if (fileid) {
+			fileid_numbers(&share->fileid, record, n);
+		}
+		if (fileid && strcmp(n->algorithm, "next_module") != 0) {
+			return;
+		}
+		if (glusterfs) {
+			*n = (struct numbering){
+				.ids = IDS_GLUSTERFS_FUSE,
+				.module = "glusterfs_fuse",
+			};
+			return;
+		}
 	}
-	/* of stacked mounts the lower one may be named */
-	if (strcmp(wanted, "fsname") == 0 &&
-	    strcmp(fileid_fsname(mount->source),
-		   fileid_fsname(record->source)) != 0) {
-		return UNKNOWN;
+}
+
+const char *share_own_ids(const struct share *share)
+{
+	bool fileid = share_has_module(share, "fileid");
+
+	if (!fileid) {
+		return NULL;
 	}
-	return FIT;
+	if (share->fileid.nolock_all_inodes) {
+		return "fileid:nolock_all_inodes = yes";
+	}
+	if (strcmp(fileid_algorithm(&share->fileid), "hostname") == 0) {
+		return "fileid:algorithm = hostname";
+	}
+	return NULL;
 }
 
 /* ---- the judgement ------------------------------------------------------- */
 
-/*
- * Is this setting of smb.conf, which the verdict names, the share's? FIT: yes;
- * UNFIT: no; UNKNOWN: another one in its place that may do as well.
- */
-static enum fitness has_setting(const struct share *share,
-				const struct stored_record *record,
-				const struct setting *setting)
+/* Is this setting of smb.conf, which the verdict names, the share's? */
+static bool has_setting(const struct share *share,
+			const struct setting *setting)
 {
 	const char *parameter = setting->parameter;
-	bool has = false;
 
-	if (strcmp(parameter, "fileid:algorithm") == 0) {
-		return has_algorithm(share, record, setting->value);
+	if (strcmp(parameter, "smbd force process locks") == 0) {
+		return share->process_locks;
 	}
-	if (strcmp(parameter, "vfs objects") == 0) {
-		has = share_has_module(share, setting->value);
-	} else if (strcmp(parameter, "smbd force process locks") == 0) {
-		has = share->process_locks;
-	} else if (strcmp(parameter, "kernel oplocks") == 0) {
-		has = !share->kernel_oplocks;
-	} else if (strcmp(parameter, "kernel share modes") == 0) {
-		has = !share->kernel_share_modes;
+	if (strcmp(parameter, "kernel oplocks") == 0) {
+		return !share->kernel_oplocks;
 	}
-	return has ? FIT : UNFIT;
+	if (strcmp(parameter, "kernel share modes") == 0) {
+		return !share->kernel_share_modes;
+	}
+	return false;
 }
 
 /* What is known of all the uses that the share needs */
@@ -393,7 +441,8 @@ struct findings {
 	const struct stored_use *unfit;
 	enum use unfit_use;
 	const struct setting *against;	/* a setting that the share has not */
-	const struct setting *instead;	/* it has another in its place */
+	struct numbering numbering;	/* of a share that needs file-id */
+	bool ids_unknown;		/* what it gives was not tested */
 	bool one_node;			/* a cluster was asked for */
 	bool not_known;			/* a check could tell more */
 	const char *unknown_reason;	/* that was stored, or NULL */
@@ -416,37 +465,57 @@ static bool is_of_smbconf(const struct setting *setting, unsigned uses)
 	       (setting->uses & uses) != 0;
 }
 
-/*
- * Is all that mends the use set for the share? UNKNOWN: *instead of a setting
- * it has another.
- */
-static enum fitness is_mended(const struct share *share,
-			      const struct stored_record *record, enum use use,
-			      const struct setting **instead)
+/* Is all that mends the use set for the share? */
+static bool is_mended(const struct share *share,
+		      const struct stored_record *record, enum use use)
 {
-	enum fitness mended = UNFIT;
+	bool mended = record->uses[use].mended_by[0] != NULL;
 	size_t i;
 
-	if (record->uses[use].mended_by[0] == NULL) {
-		return UNFIT;
-	}
-	for (i = 0; i < record->num_settings; i++) {
+	for (i = 0; i < record->num_settings && mended; i++) {
 		const struct setting *s = &record->settings[i];
-		enum fitness has;
 
-		if (!s->needed || !is_of_smbconf(s, USE_BIT(use))) {
-			continue;
+		if (s->needed && is_of_smbconf(s, USE_BIT(use))) {
+			mended = has_setting(share, s);
 		}
-		has = has_setting(share, record, s);
-		if (has == UNFIT) {
-			return UNFIT;
-		}
-		if (has == UNKNOWN) {
-			*instead = s;
-		}
-		mended = mended == UNKNOWN ? UNKNOWN : has;
 	}
 	return mended;
+}
+
+/* Is it st_dev alone that file-id depends on here? */
+static bool inodes_hold(const struct stored_use *file_id)
+{
+	if (file_id->fitness == FIT) {
+		return true;
+	}
+	return !file_id->hung && file_id->because[0] != NULL &&
+	       strcmp(file_id->because[0], "id.device") == 0 &&
+	       file_id->because[1] == NULL;
+}
+
+/* file-id is of the share's modules as much as of the file system. */
+static enum fitness judge_ids(const struct share *share,
+			      const struct stored_record *record,
+			      struct findings *found)
+{
+	const struct stored_use *stored = &record->uses[USE_FILE_ID];
+	struct numbering *n = &found->numbering;
+	const char *own = share_own_ids(share);
+	bool hold = inodes_hold(stored);
+
+	if (!hold || stored->ids == NULL) {
+		return stored->fitness;
+	}
+	if (own != NULL) {
+		return FIT;
+	}
+	find_numbering(share, record, n);
+	if (n->ids == NULL || (strcmp(n->ids, IDS_FSID) == 0 &&
+			       names_have(stored->ids, IDS_FSID_ZERO))) {
+		found->ids_unknown = true;
+		return UNKNOWN;
+	}
+	return names_have(stored->ids, n->ids) ? FIT : UNFIT;
 }
 
 /*
@@ -471,7 +540,7 @@ static const struct setting *find_against(const struct share *share,
 		for (j = 0; j < sizeof(asking) / sizeof(asking[0]); j++) {
 			bool against =
 				strcmp(s->parameter, asking[j]) == 0 &&
-				has_setting(share, record, s) == UNFIT;
+				!has_setting(share, s);
 
 			if (against) {
 				return s;
@@ -499,8 +568,10 @@ static void find_use(const struct share *share,
 		found->unknown_reason = stored->reason;
 		return;
 	}
-	if (fitness == UNFIT) {
-		fitness = is_mended(share, record, use, &found->instead);
+	if (use == USE_FILE_ID) {
+		fitness = judge_ids(share, record, found);
+	} else if (fitness == UNFIT) {
+		fitness = is_mended(share, record, use) ? FIT : UNFIT;
 	}
 	if (fitness == UNFIT && found->unfit == NULL) {
 		found->unfit = stored;
@@ -528,10 +599,16 @@ static void find_all(const struct share *share,
 	}
 }
 
-static bool is_decided(const struct findings *found)
+static enum share_more what_more(const struct findings *found)
 {
-	return found->unfit != NULL || found->against != NULL ||
-	       !found->not_known;
+	if (found->unfit != NULL || found->against != NULL) {
+		return SHARE_DECIDED;
+	}
+	if (found->not_known) {
+		return SHARE_CHECK;
+	}
+	return found->one_node && !found->ids_unknown ? SHARE_ASK_PEERS :
+							SHARE_DECIDED;
 }
 
 /* What of smb.conf or of the mount would have to be otherwise; "": nothing */
@@ -561,27 +638,84 @@ static char *settings_line(TALLOC_CTX *mem_ctx,
 	return line;
 }
 
+/* "`fileid:algorithm = fsid`", or what else the module does */
+static char *numbering_line(TALLOC_CTX *mem_ctx, const struct numbering *n)
+{
+	if (n->algorithm != NULL && n->ids != NULL &&
+	    strcmp(n->ids, IDS_ST_DEV) == 0) {
+		return talloc_strdup(mem_ctx, "vfs_fileid, which by the share's "
+				     "settings leaves st_dev as it is,");
+	}
+	if (n->algorithm != NULL) {
+		return talloc_asprintf(mem_ctx, "`fileid:algorithm = %s`",
+				       n->algorithm);
+	}
+	return talloc_asprintf(mem_ctx, "vfs_%s", n->module);
+}
+
+/* Why the share is unfit for the use */
+static const char *unfit_line(TALLOC_CTX *mem_ctx,
+			      const struct findings *found)
+{
+	const struct stored_use *unfit = found->unfit;
+	const char *reason = unfit->reason;
+	const char *numbering = NULL;
+
+	if (reason == NULL) {
+		reason = "no reason recorded";
+	}
+	if (found->unfit_use != USE_FILE_ID ||
+	    found->numbering.module == NULL) {
+		return reason;
+	}
+	numbering = numbering_line(mem_ctx, &found->numbering);
+	if (unfit->fitness == UNFIT) {
+		return talloc_asprintf(mem_ctx, "%s; %s does not mend it",
+				       reason, numbering);
+	}
+	return talloc_asprintf(
+		mem_ctx, "st_dev of a file is the same on all members, but %s "
+		"makes different ids of it", numbering);
+}
+
+/* What the share would have to have, where it is its own vfs_fileid that
+ * makes it unfit */
+static char *ids_line(TALLOC_CTX *mem_ctx, const struct stored_use *file_id)
+{
+	if (names_have(file_id->ids, IDS_FSNAME)) {
+		return talloc_strdup(mem_ctx,
+				     "smb.conf: `fileid:algorithm = fsname`");
+	}
+	return talloc_strdup(mem_ctx, "smb.conf: no fileid in `vfs objects`");
+}
+
 static void say_unfit(TALLOC_CTX *mem_ctx, const struct share *share,
 		      const struct stored_record *record,
 		      const struct findings *found,
 		      struct share_answer *answer)
 {
 	const struct stored_use *unfit = found->unfit;
-	char *settings = settings_line(mem_ctx, record,
-				       USE_BIT(found->unfit_use));
+	const char *check = unfit->because[0];
+	char *settings = NULL;
 
+	if (unfit->fitness == UNFIT) {
+		settings = settings_line(mem_ctx, record,
+					 USE_BIT(found->unfit_use));
+	} else {
+		settings = ids_line(mem_ctx, unfit);
+		check = "id.device";
+	}
 	answer->fitness = UNFIT;
 	answer->reason = talloc_asprintf(
 		mem_ctx, "unfit for %s%s: %s", use_name(found->unfit_use),
 		unfit->scope == SCOPE_CLUSTER ? " across nodes" : "",
-		unfit->reason != NULL ? unfit->reason : "no reason recorded");
+		unfit_line(mem_ctx, found));
 	answer->remedy = talloc_asprintf(
 		mem_ctx, "%s%s'pingpong explain %s' says more; afterwards "
 		"'pingpong check' or 'pingpong forget %s'",
 		settings != NULL ? settings : "",
 		settings != NULL && settings[0] != '\0' ? "; " : "",
-		unfit->because[0] != NULL ? unfit->because[0] : "CHECK",
-		share->path);
+		check != NULL ? check : "CHECK", share->path);
 }
 
 static void say_against(TALLOC_CTX *mem_ctx, const struct setting *setting,
@@ -625,12 +759,11 @@ static void say(TALLOC_CTX *mem_ctx, const struct share *share,
 			      found->unknown_reason != NULL ?
 			      found->unknown_reason :
 			      "not checked, or too long ago", answer);
-	} else if (found->instead != NULL) {
+	} else if (found->ids_unknown) {
 		share_unknown(mem_ctx, share, talloc_asprintf(
-			mem_ctx, "`%s = %s` is what was found to mend it; "
-			"what the share has instead was not tested",
-			found->instead->parameter, found->instead->value),
-			answer);
+			mem_ctx, "whether %s gives a file one id on all nodes "
+			"was not tested",
+			numbering_line(mem_ctx, &found->numbering)), answer);
 	} else if (found->one_node) {
 		share_unknown(mem_ctx, share, "only one node tested", answer);
 	} else {
@@ -638,13 +771,13 @@ static void say(TALLOC_CTX *mem_ctx, const struct share *share,
 	}
 }
 
-bool share_judge(TALLOC_CTX *mem_ctx, const struct share *share,
-		 const struct stored_record *record, time_t now,
-		 struct share_answer *answer)
+enum share_more share_judge(TALLOC_CTX *mem_ctx, const struct share *share,
+			    const struct stored_record *record, time_t now,
+			    struct share_answer *answer)
 {
 	struct findings found = {};
 
 	find_all(share, record, now, &found);
 	say(mem_ctx, share, record, &found, answer);
-	return is_decided(&found);
+	return what_more(&found);
 }

@@ -25,6 +25,7 @@ struct share_fileid {
 	const char *algorithm, *mapping;
 	const char **fstype_deny, **fstype_allow;
 	const char **mntdir_deny, **mntdir_allow;
+	bool nolock_all_inodes;
 };
 
 struct share {
@@ -40,6 +41,13 @@ struct share {
 	unsigned uses;		/* for: bits of those that must be fit */
 	enum scope scope;	/* cluster: one node is not enough */
 	unsigned max_age_s;	/* of a verdict */
+};
+
+/* What could tell more than a record does */
+enum share_more {
+	SHARE_DECIDED,		/* nothing */
+	SHARE_ASK_PEERS,	/* other nodes: this one has told all it can */
+	SHARE_CHECK,		/* a check */
 };
 
 struct share_answer {
@@ -70,6 +78,13 @@ bool share_has_module(const struct share *share, const char *name);
 unsigned share_uses(const struct share *share);
 
 /*
+ * Does its vfs_fileid give every file an id of each node's own? vfs_fileid(8)
+ * has this for shares on which nodes are not to see each other's opens, so it
+ * is taken as wanted. Returns the setting, as in smb.conf, static; or NULL.
+ */
+const char *share_own_ids(const struct share *share);
+
+/*
  * True: by its VFS modules its path is no path of this host (vfs_ceph,
  * vfs_glusterfs). *answer, never FIT, is what that means; its strings are
  * static or children of mem_ctx.
@@ -79,13 +94,11 @@ bool share_elsewhere(TALLOC_CTX *mem_ctx, const struct share *share,
 
 /*
  * Judge by a record that was looked up. The answer's strings are the record's
- * or children of mem_ctx.
- *
- * Returns true when a check would tell no more; false: UNKNOWN, a check could.
+ * or children of mem_ctx. Other than with SHARE_DECIDED it is UNKNOWN.
  */
-bool share_judge(TALLOC_CTX *mem_ctx, const struct share *share,
-		 const struct stored_record *record, time_t now,
-		 struct share_answer *answer);
+enum share_more share_judge(TALLOC_CTX *mem_ctx, const struct share *share,
+			    const struct stored_record *record, time_t now,
+			    struct share_answer *answer);
 
 /* *answer becomes UNKNOWN, with the way to more. reason: not copied */
 void share_unknown(TALLOC_CTX *mem_ctx, const struct share *share,

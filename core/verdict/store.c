@@ -16,7 +16,7 @@
  *
  * verdicts/KEY.json: {schema, pingpong, key, fstype, source, options,
  *	instance, uses {USE: {fitness, hung, scope, when, boot_id, with,
- *	because, mended_by, reason}}, settings [...]}
+ *	because, mended_by, reason, ids}}, settings [...]}
  * paths.json: {schema, paths {PATH: {key, resolved, device, mount_id, mnt_ns,
  *	boot_id, mount}}}
  *
@@ -376,7 +376,8 @@ static json_t *strings_json(const char *const *list)
 
 static json_t *use_json(const struct stored_use *use)
 {
-	return json_pack("{s:s, s:b, s:b, s:s, s:I, s:s, s:s, s:o, s:o, s:s?}",
+	return json_pack("{s:s, s:b, s:b, s:s, s:I, s:s, s:s, s:o, s:o, s:s?, "
+			 "s:o*}",
 			 "fitness", fitness_name(use->fitness),
 			 "hung", use->hung,
 			 "light", use->light,
@@ -387,7 +388,9 @@ static json_t *use_json(const struct stored_use *use)
 			 "with", use->with,
 			 "because", strings_json(use->because),
 			 "mended_by", strings_json(use->mended_by),
-			 "reason", use->reason);
+			 "reason", use->reason,
+			 "ids",
+			 use->ids != NULL ? strings_json(use->ids) : NULL);
 }
 
 static json_t *setting_json(const struct setting *s)
@@ -499,6 +502,7 @@ static int use_parse_json(TALLOC_CTX *mem_ctx, json_t *json,
 	json_t *because = NULL;
 	json_t *mended_by = NULL;
 	json_t *reason = NULL;
+	json_t *ids = NULL;
 	json_int_t when = 0;
 	int hung = 0;
 	int light = 0;
@@ -506,12 +510,13 @@ static int use_parse_json(TALLOC_CTX *mem_ctx, json_t *json,
 	int ret;
 
 	ret = json_unpack(json, "{s:s, s:b, s:b, s:s, s:I, s:s, s:s, s:o, s:o, "
-			  "s:o}",
+			  "s:o, s?o}",
 			  "fitness", &fitness, "hung", &hung,
 			  "light", &light, "scope", &scope,
 			  "when", &when, "boot_id", &use->boot_id,
 			  "with", &use->with, "because", &because,
-			  "mended_by", &mended_by, "reason", &reason);
+			  "mended_by", &mended_by, "reason", &reason,
+			  "ids", &ids);
 	if (ret != 0) {
 		return EINVAL;
 	}
@@ -537,6 +542,9 @@ static int use_parse_json(TALLOC_CTX *mem_ctx, json_t *json,
 		return ret;
 	}
 	ret = strings_parse(mem_ctx, mended_by, &use->mended_by);
+	if (ret == 0 && ids != NULL) {
+		ret = strings_parse(mem_ctx, ids, &use->ids);
+	}
 	if (ret != 0) {
 		return ret;
 	}
@@ -775,6 +783,7 @@ static int merge(struct stored_record *record,
 			.because = use->because,
 			.mended_by = use->mended_by,
 			.reason = use->reason,
+			.ids = use->ids,
 		};
 	}
 	return 0;
@@ -1030,7 +1039,7 @@ static int path_lookup(TALLOC_CTX *mem_ctx, const struct store *store,
 			 strcmp(record->source, mount->source) != 0)) {
 		ret = ENOENT;
 	}
-	if (ret == 0 && record->num_settings > 0) {
+	if (ret == 0) {
 		ret = mounts_like(record, mountinfo, mount, &record->mounts);
 	}
 	talloc_free(mount);

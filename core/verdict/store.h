@@ -51,6 +51,7 @@ struct stored_use {
 	const char **because;
 	const char **mended_by;
 	const char *reason;
+	const char **ids;	/* as in struct use_verdict */
 };
 
 struct stored_record {
@@ -61,8 +62,8 @@ struct stored_record {
 	struct stored_use uses[USE_COUNT];
 	struct setting *settings;
 	size_t num_settings;
-	/* of a record with settings that was looked up: the path's mount
-	 * among those like it (mounts_like()); else NULL */
+	/* of a record that was looked up: the path's mount among those like
+	 * it (mounts_like()); else NULL */
 	struct mount_line **mounts;
 };
 

@@ -110,6 +110,16 @@ bool names_add(TALLOC_CTX *mem_ctx, const char ***names, const char *name)
 	return true;
 }
 
+bool names_have(const char *const *names, const char *name)
+{
+	for (; names != NULL && *names != NULL; names++) {
+		if (strcmp(*names, name) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
 char *names_join(TALLOC_CTX *mem_ctx, const char *const *names)
 {
 	char *line = talloc_strdup(mem_ctx, "");

@@ -14,17 +14,6 @@ static const char *const locks[] = {
 	"lock.supported", "lock.exclusion", "lock.ring", NULL,
 };
 
-static bool names_have(const char *const *names, const char *name)
-{
-	while (*names != NULL) {
-		if (strcmp(*names, name) == 0) {
-			return true;
-		}
-		names++;
-	}
-	return false;
-}
-
 const struct check_result *verdict_result(const struct verdict_input *input,
 					  const char *name)
 {
@@ -304,6 +293,42 @@ static bool tell_lost_updates(TALLOC_CTX *mem_ctx,
 	return v->reason != NULL;
 }
 
+/* What gives a file one id on all members, where that was tested */
+static bool find_ids(struct verdict *verdict,
+		     const struct verdict_input *input)
+{
+	static const struct {
+		const char *algorithm, *answer, *ids;
+	} table[] = {
+		{"fsname", "agree", IDS_FSNAME},
+		{"fsid", "agree", IDS_FSID},
+		{"fsid", "zero", IDS_FSID_ZERO},
+		{"glusterfs_fuse", "agree", IDS_GLUSTERFS_FUSE},
+	};
+	const struct check_result *device = verdict_result(input, "id.device");
+	struct use_verdict *v = &verdict->uses[USE_FILE_ID];
+	json_t *tested = NULL;
+	bool ok = true;
+	size_t i;
+
+	if (device == NULL || !input->same_directory) {
+		return true;
+	}
+	tested = json_object_get(device->metrics, "algorithms");
+	if (device->outcome == OUTCOME_PASS) {
+		ok = names_add(verdict, &v->ids, IDS_ST_DEV);
+	}
+	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		const char *answer = json_string_value(
+			json_object_get(tested, table[i].algorithm));
+
+		if (answer != NULL && strcmp(answer, table[i].answer) == 0) {
+			ok = ok && names_add(verdict, &v->ids, table[i].ids);
+		}
+	}
+	return ok;
+}
+
 static bool judge_use(struct verdict *verdict,
 		      const struct verdict_input *input, enum use use)
 {
@@ -403,7 +428,7 @@ int verdict_judge(TALLOC_CTX *mem_ctx, const struct verdict_input *input,
 			return ENOMEM;
 		}
 	}
-	ret = settings_compute(input, v);
+	ret = find_ids(v, input) ? settings_compute(input, v) : ENOMEM;
 	if (ret != 0) {
 		talloc_free(v);
 		return ret;

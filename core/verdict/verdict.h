@@ -10,7 +10,7 @@
  * them:
  *   lock.exclusion, lock.flock: "local" (boolean), true: locks exclude
  *	processes of one node, but not those of two; false: not that;
- *   id.device: "algorithms" {"fsname", "fsid"}, for each fileid:algorithm
+ *   id.device: "algorithms" {"fsname", "fsid", "glusterfs_fuse"}, for each
  *	"agree", "differ" or "zero" (no answer).
  */
 #ifndef PINGPONG_VERDICT_VERDICT_H
@@ -58,7 +58,17 @@ struct use_verdict {
 	const char **mended_by;	/* parameter names, NULL-terminated */
 	const char *reason;	/* one line for a log: why it is not fit;
 				 * NULL when fit and nothing to say */
+	const char **ids;	/* file-id, when id.device was tested: what
+				 * gives a file one id on all members, of
+				 * IDS_*; NULL-terminated. Else NULL */
 };
+
+/* st_dev as it is; else what a VFS module makes of it (core/checks/id.h) */
+#define IDS_ST_DEV "st_dev"
+#define IDS_FSNAME "fsname"
+#define IDS_FSID "fsid"
+#define IDS_FSID_ZERO "fsid 0"	/* that is no answer: many are 0 */
+#define IDS_GLUSTERFS_FUSE "glusterfs_fuse"
 
 struct setting {
 	const char *file;	/* "smb.conf", "ctdb.conf", "mount options" */
@@ -111,6 +121,9 @@ bool verdict_broken(const struct check_result *result);
  * NULL. The string is not copied. Returns false for want of memory.
  */
 bool names_add(TALLOC_CTX *mem_ctx, const char ***names, const char *name);
+
+/* Is it in a NULL-terminated list? names may be NULL. */
+bool names_have(const char *const *names, const char *name);
 
 /* "a, b, c", a child of mem_ctx; NULL for want of memory. */
 char *names_join(TALLOC_CTX *mem_ctx, const char *const *names);

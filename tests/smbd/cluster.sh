@@ -49,5 +49,5 @@ said "the remedy" 'smb.conf: `vfs objects = fileid`, smb.conf: `fileid:algorithm
 accepted "mended by fileid" mended
 accepted "an algorithm with ids of a node, on purpose" fsname_nodirs
 accepted "or for all files" hostname
-refused "an algorithm that was not tested" fsid
-said "is unknown" "share \[fsid\].*\`fileid:algorithm = fsname\` is what was"
+refused "fsid, where f_fsid is 0" fsid
+said "is unknown" "share \[fsid\].*\`fileid:algorithm = fsid\` .*not tested"

@@ -41,6 +41,7 @@ fileid fileid
 fileid mapping "fileid:mapping = fsname"
 fileid fsid "fileid:algorithm = fsid"
 fileid next "fileid:algorithm = next_module"
+fileid own "fileid:nolock_all_inodes = yes" "fileid:algorithm = next_module"
 fileid type-denied "fileid:fstype deny = nfs $type"
 fileid type-other "fileid:fstype deny = nfs gpfs"
 fileid type-allowed "fileid:fstype allow = $type"
@@ -73,8 +74,12 @@ about "st_dev differs"
 refused "without fileid" ids
 accepted "fsname, the default" fileid
 accepted "fileid:mapping" mapping
-refused "an algorithm that was not tested" fsid
+refused "fsid, where f_fsid is 0" fsid
+# shellcheck disable=SC2016
+said "is unknown" '\[fsid\].*`fileid:algorithm = fsid` .* was not tested'
 refused "none at all" next
+said "is told" '\[next\].*vfs_fileid, which .* leaves st_dev as it is'
+accepted "ids of each node's own, on purpose" own
 refused "the type is denied" type-denied
 accepted "another one is" type-other
 accepted "the type is allowed" type-allowed

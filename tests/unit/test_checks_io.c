@@ -84,7 +84,7 @@ static const char *fsname(const char *a, const char *b)
 	struct member_info first = { .source = a }, second = { .source = b };
 	const struct member_info *members[] = { &first, &second };
 
-	return fileid_fsname_verdict(members, 2);
+	return fileid_source_verdict(members, 2, fileid_fsname);
 }
 
 static void test_fsname(void **unused)
@@ -95,6 +95,22 @@ static void test_fsname(void **unused)
 	assert_string_equal(fsname("/dev/mapper/vg", "mapper/vg"), "agree");
 	assert_string_equal(fsname("/dev/sda", "/dev/sdb"), "differ");
 	assert_string_equal(fsname("/device", "ice"), "differ");
+}
+
+static void test_glusterfs_fuse(void **unused)
+{
+	static const struct {
+		const char *source, *volume;
+	} table[] = {
+		{"node1:/v", "/v"}, {"[::1]:v", "v"}, {"v", "v"}, {"", ""},
+	};
+	unsigned i;
+
+	(void)unused;
+	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		assert_string_equal(glusterfs_fuse_volume(table[i].source),
+				    table[i].volume);
+	}
 }
 
 static const char *fsid(uint64_t a, uint64_t b, uint64_t c)
@@ -122,6 +138,7 @@ int main(void)
 		cmocka_unit_test(test_cache),
 		cmocka_unit_test(test_sight),
 		cmocka_unit_test(test_fsname),
+		cmocka_unit_test(test_glusterfs_fuse),
 		cmocka_unit_test(test_fsid),
 	};
 

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/member/rundir.h"
 #include "tests/unit/verdict_fixture.h"
 #include "vfs_pingpong/gate.h"
 
@@ -326,6 +327,48 @@ static void test_trust(void **state)
 	assert_asked(b, UNFIT, 0, "both got it");
 }
 
+/* The last call of the command */
+static char *last_call(struct bench *b)
+{
+	FILE *f = fopen(b->calls, "re");
+	char line[1024] = "";
+
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f) != NULL) {
+	}
+	fclose(f);
+	return talloc_strdup(b, line);
+}
+
+/* A verdict of this node alone is fresh: only the agent could tell more. */
+static void test_peers(void **state)
+{
+	struct bench *b = *state;
+	char *door = talloc_asprintf(b, "%s/" DOOR_NAME, b->places.rundir);
+	unsigned minor = b->f->members[1].minor;
+	int ret;
+
+	b->f->members[1].minor = b->f->members[0].minor;
+	b->f->input.local = true;
+	store(b, 10);
+	assert_asked(b, FIT, 0, NULL);
+	b->share.scope = SCOPE_CLUSTER;
+	assert_asked(b, UNKNOWN, 0, "only one node tested");
+
+	ret = mkdir(b->places.rundir, 0755);
+	assert_int_equal(ret, 0);
+	write_text(door, "", 0600);
+	assert_asked(b, UNKNOWN, 1, "as the test wants it");
+	assert_non_null(strstr(last_call(b), "--scope peers "));
+	b->share.max_age_s = 5;
+	assert_asked(b, UNKNOWN, 1, "as the test wants it");
+	assert_non_null(strstr(last_call(b), "--scope cluster "));
+
+	b->f->members[1].minor = minor;
+	store(b, 1);
+	assert_asked(b, FIT, 0, NULL);
+}
+
 /* A writer that is stopped with the lock holds up no reader. */
 static void test_writer_stopped(void **state)
 {
@@ -437,6 +480,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_store_open_to_others,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(test_trust, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_peers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_writer_stopped, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_command, setup, teardown),

@@ -110,14 +110,14 @@ static void name(struct bench *b, enum use use, const char *parameter,
 }
 
 static void assert_judged(struct bench *b, enum fitness fitness,
-			  bool decided, const char *reason)
+			  enum share_more more, const char *reason)
 {
-	bool is_decided = share_judge(b, &b->share, &b->record, NOW,
-				      &b->answer);
+	enum share_more seen = share_judge(b, &b->share, &b->record, NOW,
+					   &b->answer);
 
 	assert_string_equal(fitness_name(b->answer.fitness),
 			    fitness_name(fitness));
-	assert_int_equal(is_decided, decided);
+	assert_int_equal(seen, more);
 	if (reason == NULL) {
 		return;
 	}
@@ -185,16 +185,16 @@ static void test_age(void **state)
 {
 	struct bench *b = *state;
 
-	assert_judged(b, FIT, true, NULL);
+	assert_judged(b, FIT, SHARE_DECIDED, NULL);
 	b->share.max_age_s = 100;
-	assert_judged(b, UNKNOWN, false, "too long ago");
+	assert_judged(b, UNKNOWN, SHARE_CHECK, "too long ago");
 	b->share.max_age_s = 101;
-	assert_judged(b, FIT, true, NULL);
+	assert_judged(b, FIT, SHARE_DECIDED, NULL);
 	b->record.uses[USE_SHARE].when = NOW + 1;
-	assert_judged(b, UNKNOWN, false, "too long ago");
+	assert_judged(b, UNKNOWN, SHARE_CHECK, "too long ago");
 	b->record.uses[USE_SHARE].when = NOW;
 	b->record.uses[USE_SHARE].present = false;
-	assert_judged(b, UNKNOWN, false, "not checked");
+	assert_judged(b, UNKNOWN, SHARE_CHECK, "not checked");
 }
 
 static void test_hung_is_young(void **state)
@@ -204,11 +204,11 @@ static void test_hung_is_young(void **state)
 
 	unfit(b, USE_SHARE, "io.size");
 	use->hung = true;
-	assert_judged(b, UNFIT, true, "unfit for share across nodes");
+	assert_judged(b, UNFIT, SHARE_DECIDED, "unfit for share across nodes");
 	use->light = true;
-	assert_judged(b, UNKNOWN, false, "too long ago");
+	assert_judged(b, UNKNOWN, SHARE_CHECK, "too long ago");
 	use->when = NOW - 29;
-	assert_judged(b, UNFIT, true, "unfit for share across nodes");
+	assert_judged(b, UNFIT, SHARE_DECIDED, "unfit for share across nodes");
 }
 
 static void test_uses(void **state)
@@ -216,19 +216,19 @@ static void test_uses(void **state)
 	struct bench *b = *state;
 
 	unfit(b, USE_TDB, "mmap.local");
-	assert_judged(b, FIT, true, NULL);
+	assert_judged(b, FIT, SHARE_DECIDED, NULL);
 	set(b, "pingpong:for", "share tdb");
-	assert_judged(b, UNFIT, true, "unfit for tdb");
+	assert_judged(b, UNFIT, SHARE_DECIDED, "unfit for tdb");
 	set(b, "pingpong:for", "share posix-locking");
-	assert_judged(b, FIT, true, NULL);
+	assert_judged(b, FIT, SHARE_DECIDED, NULL);
 
 	unfit(b, USE_POSIX_LOCKING, "lock.exclusion");
-	assert_judged(b, UNFIT, true, "unfit for posix-locking across nodes: "
+	assert_judged(b, UNFIT, SHARE_DECIDED, "unfit for posix-locking across nodes: "
 		      "it was seen to fail");
 	assert_non_null(strstr(b->answer.remedy, "explain lock.exclusion"));
 	set(b, "posix locking", "no");
 	assert_int_equal(share_uses(&b->share), USE_BIT(USE_SHARE));
-	assert_judged(b, FIT, true, NULL);
+	assert_judged(b, FIT, SHARE_DECIDED, NULL);
 }
 
 static void test_scope(void **state)
@@ -236,11 +236,13 @@ static void test_scope(void **state)
 	struct bench *b = *state;
 
 	b->record.uses[USE_SHARE].scope = SCOPE_LOCAL;
-	assert_judged(b, FIT, true, NULL);
+	assert_judged(b, FIT, SHARE_DECIDED, NULL);
 	set(b, "pingpong:scope", "cluster");
-	assert_judged(b, UNKNOWN, true, "only one node tested");
+	assert_judged(b, UNKNOWN, SHARE_ASK_PEERS, "only one node tested");
+	b->record.uses[USE_POSIX_LOCKING].fitness = UNKNOWN;
+	assert_judged(b, UNKNOWN, SHARE_CHECK, NULL);
 	unfit(b, USE_SHARE, "io.size");
-	assert_judged(b, UNFIT, true, "unfit for share: ");
+	assert_judged(b, UNFIT, SHARE_DECIDED, "unfit for share: ");
 }
 
 static void test_not_tested(void **state)
@@ -249,10 +251,10 @@ static void test_not_tested(void **state)
 
 	b->record.uses[USE_SHARE].fitness = UNKNOWN;
 	b->record.uses[USE_SHARE].reason = "it is full";
-	assert_judged(b, UNKNOWN, false, "it is full");
+	assert_judged(b, UNKNOWN, SHARE_CHECK, "it is full");
 	/* what is known to be wrong decides */
 	unfit(b, USE_FILE_ID, "id.inode");
-	assert_judged(b, UNFIT, true, "unfit for file-id");
+	assert_judged(b, UNFIT, SHARE_DECIDED, "unfit for file-id");
 }
 
 static void test_process_locks(void **state)
@@ -261,11 +263,11 @@ static void test_process_locks(void **state)
 
 	unfit(b, USE_POSIX_LOCKING, "lock.ofd");
 	name(b, USE_POSIX_LOCKING, "smbd force process locks", "yes", true);
-	assert_judged(b, UNFIT, true, "unfit for posix-locking");
+	assert_judged(b, UNFIT, SHARE_DECIDED, "unfit for posix-locking");
 	assert_non_null(strstr(b->answer.remedy,
 			       "`smbd force process locks = yes`"));
 	set(b, "smbd force process locks", "yes");
-	assert_judged(b, FIT, true, NULL);
+	assert_judged(b, FIT, SHARE_DECIDED, NULL);
 }
 
 static void test_leases_and_flock(void **state)
@@ -279,14 +281,14 @@ static void test_leases_and_flock(void **state)
 	for (i = 0; i < 2; i++) {
 		b->record.num_settings = 0;
 		name(b, USE_SHARE, asking[i], "no", false);
-		assert_judged(b, FIT, true, NULL);
+		assert_judged(b, FIT, SHARE_DECIDED, NULL);
 		set(b, asking[i], "yes");
-		assert_judged(b, UNFIT, true, asking[i]);
+		assert_judged(b, UNFIT, SHARE_DECIDED, asking[i]);
 		set(b, "pingpong:for", "posix-locking");
-		assert_judged(b, FIT, true, NULL);
+		assert_judged(b, FIT, SHARE_DECIDED, NULL);
 		set(b, "pingpong:for", "share");
 		set(b, asking[i], "no");
-		assert_judged(b, FIT, true, NULL);
+		assert_judged(b, FIT, SHARE_DECIDED, NULL);
 	}
 }
 
@@ -315,53 +317,181 @@ static void test_elsewhere(void **state)
 
 /* ---- vfs_fileid ---------------------------------------------------------- */
 
+/* What gives one id on all members: ids, up to NULL */
+static void ids_are(struct bench *b, const char *ids, ...)
+{
+	struct stored_use *use = &b->record.uses[USE_FILE_ID];
+	va_list ap;
+
+	use->ids = talloc_zero_array(b, const char *, 1);
+	va_start(ap, ids);
+	for (; ids != NULL; ids = va_arg(ap, const char *)) {
+		bool ok = names_add(b, &use->ids, ids);
+
+		assert_true(ok);
+	}
+	va_end(ap);
+}
+
+/* st_dev differs between nodes; what mends it */
 static void id_differs(struct bench *b, const char *algorithm)
 {
+	b->record.num_settings = 0;
 	unfit(b, USE_FILE_ID, "id.device");
 	name(b, USE_FILE_ID, "vfs objects", "fileid", true);
 	name(b, USE_FILE_ID, "fileid:algorithm", algorithm, true);
+	ids_are(b, algorithm, NULL);
 }
+
+static const char *const lists_of_modules[] = {
+	"fileid", "pingpong fileid", "fileid pingpong acl_xattr",
+};
 
 static void test_fileid_algorithm(void **state)
 {
 	static const struct {
-		const char *agrees;
+		const char *ids;
 		const char *parameter, *value;
 		enum fitness fitness;
 	} table[] = {
 		{"fsname", "fileid:algorithm", "fsname", FIT},
 		{"fsname", "fileid:algorithm", "fsname_nodirs", FIT},
+		{"fsname", "fileid:algorithm", "fsname_norootdir", FIT},
 		{"fsname", "fileid:algorithm", "fsname_norootdir_ext", FIT},
-		{"fsname", "fileid:algorithm", "hostname", FIT},
-		{"fsname", "fileid:algorithm", "fsid", UNKNOWN},
+		{"fsname", "fileid:algorithm", "fsid", UNFIT},
 		{"fsname", "fileid:algorithm", "fsnames", UNKNOWN},
+		{"fsname", "fileid:algorithm", "fsname_", UNKNOWN},
 		{"fsname", "fileid:algorithm", "next_module", UNFIT},
 		{"fsname", "fileid:mapping", "fsname", FIT},
-		{"fsname", "fileid:mapping", "fsid", UNKNOWN},
+		{"fsname", "fileid:mapping", "fsid", UNFIT},
 		{"fsname", "fileid:fstype deny", "nfs", FIT},
 		{"fsid", "fileid:algorithm", "fsid", FIT},
 		{"fsid", "fileid:mapping", "fsid", FIT},
-		{"fsid", "fileid:algorithm", "fsname", UNKNOWN},
-		{"fsid", "fileid:mntdir allow", "/gpfs", UNKNOWN},
+		{"fsid", "fileid:algorithm", "fsname", UNFIT},
+		{"fsid", "fileid:algorithm", "fsname_nodirs", UNFIT},
+		{"fsid", "fileid:mntdir allow", "/gpfs", UNFIT},
+		{"fsid 0", "fileid:algorithm", "fsid", UNKNOWN},
+		{"fsid 0", "fileid:algorithm", "fsname", UNFIT},
+		{"glusterfs_fuse", "fileid:algorithm", "fsname", UNFIT},
+		/* of each node's own, which is what it is for */
+		{"fsname", "fileid:algorithm", "hostname", FIT},
+		{"nothing", "fileid:algorithm", "hostname", FIT},
+		{"nothing", "fileid:nolock_all_inodes", "yes", FIT},
+		{"nothing", "fileid:nolock_all_inodes", "no", UNFIT},
+	};
+	struct bench *b = *state;
+	unsigned i, j;
+
+	mounted(b, MOUNT, NULL);
+	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		share_init(&b->share, PATH);
+		id_differs(b, table[i].ids);
+		set(b, table[i].parameter, table[i].value);
+		assert_judged(b, UNFIT, SHARE_DECIDED, "unfit for file-id");
+		for (j = 0; j < 3; j++) {
+			set(b, "vfs objects", lists_of_modules[j]);
+			assert_judged(b, table[i].fitness, SHARE_DECIDED, NULL);
+		}
+	}
+	share_init(&b->share, PATH);
+	set(b, "vfs objects", "fileid");
+	set(b, "fileid:mapping", "next_module");
+	set(b, "fileid:algorithm", "hostname");
+	assert_judged(b, FIT, SHARE_DECIDED, NULL);
+}
+
+/* More than one algorithm may give one answer. */
+static void test_fileid_both(void **state)
+{
+	struct bench *b = *state;
+
+	mounted(b, MOUNT, NULL);
+	id_differs(b, "fsname");
+	ids_are(b, IDS_FSNAME, IDS_FSID, NULL);
+	set(b, "vfs objects", "fileid");
+	assert_judged(b, FIT, SHARE_DECIDED, NULL);
+	set(b, "fileid:algorithm", "fsid");
+	assert_judged(b, FIT, SHARE_DECIDED, NULL);
+	set(b, "fileid:algorithm", "next_module");
+	assert_judged(b, UNFIT, SHARE_DECIDED, "does not mend it");
+	/* and a file's inode is not mended by any */
+	unfit(b, USE_FILE_ID, "id.inode");
+	set(b, "fileid:algorithm", "fsid");
+	assert_judged(b, UNFIT, SHARE_DECIDED, "unfit for file-id");
+	set(b, "fileid:algorithm", "hostname");
+	assert_judged(b, UNFIT, SHARE_DECIDED, "unfit for file-id");
+}
+
+/* Where st_dev is the same on all nodes, fileid can still tell them apart. */
+static void test_fileid_spoils(void **state)
+{
+	struct bench *b = *state;
+
+	mounted(b, MOUNT, NULL);
+	ids_are(b, IDS_ST_DEV, IDS_FSID, NULL);
+	assert_judged(b, FIT, SHARE_DECIDED, NULL);
+	set(b, "vfs objects", "fileid pingpong");
+	assert_judged(b, UNFIT, SHARE_DECIDED, "`fileid:algorithm = fsname` makes");
+	assert_non_null(strstr(b->answer.remedy, "no fileid"));
+	assert_non_null(strstr(b->answer.remedy, "explain id.device"));
+	set(b, "fileid:mntdir deny", "/gpfs");
+	assert_judged(b, FIT, SHARE_DECIDED, NULL);
+	set(b, "fileid:algorithm", "fsid");
+	set(b, "fileid:mntdir deny", "");
+	assert_judged(b, FIT, SHARE_DECIDED, NULL);
+	ids_are(b, IDS_ST_DEV, IDS_FSNAME, NULL);
+	assert_judged(b, UNFIT, SHARE_DECIDED, "`fileid:algorithm = fsid` makes");
+	assert_non_null(strstr(b->answer.remedy,
+			       "`fileid:algorithm = fsname`"));
+	/* a record that does not tell */
+	b->record.uses[USE_FILE_ID].ids = NULL;
+	assert_judged(b, FIT, SHARE_DECIDED, NULL);
+}
+
+/* Of the modules that give ids the first one decides. */
+static void test_glusterfs_fuse(void **state)
+{
+	static const struct {
+		const char *ids, *objects, *algorithm;
+		enum fitness fitness;
+	} table[] = {
+		{"glusterfs_fuse", "pingpong glusterfs_fuse", "fsname", FIT},
+		{"glusterfs_fuse", "glusterfs_fuse fileid", "fsname", FIT},
+		{"glusterfs_fuse", "fileid glusterfs_fuse", "fsname", UNFIT},
+		{"glusterfs_fuse", "fileid glusterfs_fuse", "next_module",
+		 FIT},
+		{"fsname", "glusterfs_fuse fileid", "fsname", UNFIT},
+		{"fsname", "fileid glusterfs_fuse", "fsname", FIT},
 	};
 	struct bench *b = *state;
 	unsigned i;
 
 	mounted(b, MOUNT, NULL);
 	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-		share_init(&b->share, PATH);
-		b->record.num_settings = 0;
-		id_differs(b, table[i].agrees);
-		set(b, table[i].parameter, table[i].value);
-		assert_judged(b, UNFIT, true, "unfit for file-id");
-		set(b, "vfs objects", "pingpong fileid");
-		assert_judged(b, table[i].fitness, true, NULL);
+		id_differs(b, table[i].ids);
+		set(b, "vfs objects", table[i].objects);
+		set(b, "fileid:algorithm", table[i].algorithm);
+		assert_judged(b, table[i].fitness, SHARE_DECIDED, NULL);
 	}
-	share_init(&b->share, PATH);
+	id_differs(b, "fsname");
+	set(b, "vfs objects", "glusterfs_fuse");
+	assert_judged(b, UNFIT, SHARE_DECIDED, "vfs_glusterfs_fuse does not mend it");
+}
+
+static void test_own_ids(void **state)
+{
+	struct bench *b = *state;
+
+	set(b, "fileid:algorithm", "hostname");
+	assert_null(share_own_ids(&b->share));
 	set(b, "vfs objects", "fileid");
-	set(b, "fileid:mapping", "next_module");
-	set(b, "fileid:algorithm", "fsid");
-	assert_judged(b, FIT, true, NULL);
+	assert_string_equal(share_own_ids(&b->share),
+			    "fileid:algorithm = hostname");
+	set(b, "fileid:algorithm", "fsname_nodirs");
+	assert_null(share_own_ids(&b->share));
+	set(b, "fileid:nolock_all_inodes", "yes");
+	assert_string_equal(share_own_ids(&b->share),
+			    "fileid:nolock_all_inodes = yes");
 }
 
 static void test_fileid_lists(void **state)
@@ -388,9 +518,9 @@ static void test_fileid_lists(void **state)
 		share_init(&b->share, PATH);
 		set(b, "vfs objects", "fileid");
 		set(b, table[i].parameter, table[i].value);
-		assert_judged(b, table[i].fitness, true,
+		assert_judged(b, table[i].fitness, SHARE_DECIDED,
 			      table[i].fitness == UNFIT ?
-				      "unfit for file-id" : NULL);
+				      "leaves st_dev as it is" : NULL);
 	}
 }
 
@@ -402,21 +532,21 @@ static void test_fileid_first_mount(void **state)
 	id_differs(b, "fsname");
 	set(b, "vfs objects", "fileid");
 	mounted(b, "30 1 0:30 / /gpfs rw - autofs systemd-1 rw", MOUNT, NULL);
-	assert_judged(b, UNKNOWN, true, "was not tested");
+	assert_judged(b, UNKNOWN, SHARE_DECIDED, "was not tested");
+	ids_are(b, IDS_FSNAME, IDS_FSID, NULL);
 	set(b, "fileid:fstype deny", "autofs");
-	assert_judged(b, FIT, true, NULL);
+	assert_judged(b, FIT, SHARE_DECIDED, NULL);
 	/* mounted elsewhere, too, by another name */
 	mounted(b, "31 1 " DEVICE " / /alias rw - fuse.gpfs other rw", MOUNT,
 		NULL);
-	assert_judged(b, UNKNOWN, true, "was not tested");
+	assert_judged(b, UNKNOWN, SHARE_DECIDED, "was not tested");
 	set(b, "fileid:mntdir allow", "/gpfs");
-	assert_judged(b, FIT, true, NULL);
+	assert_judged(b, FIT, SHARE_DECIDED, NULL);
 	/* f_fsid is the upper one's */
-	b->record.num_settings = 0;
 	id_differs(b, "fsid");
 	set(b, "fileid:algorithm", "fsid");
 	set(b, "fileid:mntdir allow", "/alias");
-	assert_judged(b, FIT, true, NULL);
+	assert_judged(b, FIT, SHARE_DECIDED, NULL);
 }
 
 int main(void)
@@ -437,6 +567,14 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_elsewhere, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_fileid_algorithm, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_fileid_both, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_fileid_spoils, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_glusterfs_fuse, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_own_ids, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_fileid_lists, setup,
 						teardown),

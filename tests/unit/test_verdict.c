@@ -468,11 +468,21 @@ static void test_exit(void **state)
 {
 	static const char *none[] = {NULL};
 	static const char *some[] = {"use mmap", NULL};
-	const struct use_verdict fit = {FIT, false, none, none, NULL};
-	const struct use_verdict unknown = {UNKNOWN, false, none, none, NULL};
-	const struct use_verdict mended = {UNFIT, false, none, some, NULL};
-	const struct use_verdict unfit = {UNFIT, false, none, none, NULL};
-	const struct use_verdict hung = {UNFIT, true, none, none, NULL};
+	const struct use_verdict fit = {
+		.fitness = FIT, .mended_by = none,
+	};
+	const struct use_verdict unknown = {
+		.fitness = UNKNOWN, .mended_by = none,
+	};
+	const struct use_verdict mended = {
+		.fitness = UNFIT, .mended_by = some,
+	};
+	const struct use_verdict unfit = {
+		.fitness = UNFIT, .mended_by = none,
+	};
+	const struct use_verdict hung = {
+		.fitness = UNFIT, .hung = true, .mended_by = none,
+	};
 	struct verdict v = {.uses = {hung, unfit, unknown, mended, fit, fit}};
 
 	(void)state;
