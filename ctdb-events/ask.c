@@ -9,7 +9,7 @@
 #include "ctdb-events/door.h"
 #include "ctdb-events/events.h"
 #include "ctdb-events/options.h"
-#include "ctdb-events/unguarded.h"
+#include "ctdb-events/sharenotes.h"
 
 /* What the agent needs beyond the time of the check itself */
 #define INIT_GRACE_MS 2000
@@ -119,7 +119,7 @@ const char **events_status(TALLOC_CTX *mem_ctx)
 			mem_ctx, "agent: %s", strerror(ret)));
 	}
 	/* an agent would have told */
-	lines = unguarded_read(mem_ctx);
+	lines = share_notes_read(mem_ctx);
 	ret = options_read(mem_ctx, &options, &why);
 	enabled = ret == 0 && is_enabled(mem_ctx, options);
 	if (enabled) {

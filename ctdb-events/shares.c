@@ -15,7 +15,7 @@
 #include "core/member/channel.h"
 #include "ctdb-events/command.h"
 #include "ctdb-events/shares.h"
-#include "ctdb-events/unguarded.h"
+#include "ctdb-events/sharenotes.h"
 
 #define SMBCONF LIBEXECDIR "/pingpong-smbconf"
 
@@ -103,9 +103,8 @@ static int set_objects(TALLOC_CTX *mem_ctx, const json_t *objects,
 	return 0;
 }
 
-/* What a parameter says wrongly is told by the module at connect. */
-static int set_settings(TALLOC_CTX *mem_ctx, const json_t *json,
-			bool clustering, struct share *share)
+int share_from_json(TALLOC_CTX *mem_ctx, const json_t *json, bool clustering,
+		    struct share *share)
 {
 	json_t *params = json_object_get(json, "params");
 	const char *name = NULL;
@@ -166,7 +165,8 @@ static int take_share(struct shares_state *state, const json_t *json,
 		return ENOMEM;
 	}
 	place.settings.path = place.path;
-	ret = set_settings(state->shares, json, clustering, &place.settings);
+	ret = share_from_json(state->shares, json, clustering,
+			      &place.settings);
 	if (ret != 0) {
 		return ret;
 	}
@@ -192,11 +192,14 @@ static int parse(struct shares_state *state, const char *text)
 
 	for (i = 0; ret == 0 && i < json_array_size(shares); i++) {
 		json_t *share = json_array_get(shares, i);
-		const char *note = unguarded_note(state, list, share);
+		const char **notes = NULL;
 
 		ret = take_share(state, share, clustering);
-		if (ret == 0 && note != NULL) {
-			ret = add_note(state, note);
+		if (ret == 0) {
+			ret = share_notes(state, list, share, &notes);
+		}
+		for (; ret == 0 && notes != NULL && *notes != NULL; notes++) {
+			ret = add_note(state, *notes);
 		}
 	}
 	json_decref(list);

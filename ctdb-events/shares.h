@@ -11,6 +11,7 @@
 #ifndef PINGPONG_CTDB_EVENTS_SHARES_H
 #define PINGPONG_CTDB_EVENTS_SHARES_H
 
+#include <jansson.h>
 #include <tevent.h>
 
 #include "ctdb-events/options.h"
@@ -35,6 +36,15 @@ struct tevent_req *shares_send(TALLOC_CTX *mem_ctx, struct tevent_context *ev,
 			       const char *worker);
 int shares_recv(struct tevent_req *req, TALLOC_CTX *mem_ctx,
 		struct shares **shares, const char **why);
+
+/*
+ * The share's settings, from one of the shares of `pingpong-smbconf list`.
+ * share->path stays; strings and lists are children of mem_ctx. What a
+ * parameter says wrongly is told by the module at connect. Returns 0 or
+ * ENOMEM.
+ */
+int share_from_json(TALLOC_CTX *mem_ctx, const json_t *json, bool clustering,
+		    struct share *share);
 
 /* Is there a smb.conf? A node of CTDB may well serve something else. */
 bool shares_has_samba(void);

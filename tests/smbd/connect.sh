@@ -70,6 +70,8 @@ share good "$good"
 share bad "$bad"
 share own "$bad" "vfs objects = acl_xattr"
 share both "$good" "vfs objects = acl_xattr pingpong"
+share hosts "$good" "vfs objects = pingpong fileid" \
+	"fileid:algorithm = hostname"
 smbd_up "vfs objects = pingpong"
 about "global"
 accepted "a fit share" good
@@ -79,6 +81,11 @@ if [ -x /usr/libexec/pingpong/pingpong-smbconf ]; then
 	expect_exit 0 "status" pingpong status
 	expect_says "names it" "share \[own\] is not guarded: its own" "$OUT"
 	expect_not "and no other" grep "not guarded" <(grep -v "\[own\]" "$OUT")
+	expect_says "and which has ids of each node's own" \
+		"share \[hosts\] has .fileid:algorithm = hostname.: nodes do" \
+		"$OUT"
+	expect_not "and no other" grep "nodes do not" \
+		<(grep -v "\[hosts\]" "$OUT")
 else
 	skip "status names it" "built without pingpong-smbconf"
 fi
