@@ -245,6 +245,11 @@ def build_module(bld):
                    + bld.path.find_node('buildtools/module.map').abspath()],
         install_path='${MODULESDIR}/vfs')
     module.env.cshlib_PATTERN = '%s.so'
+    other = bld.shlib(
+        features='after_samba_module', target='tests/smbd/other_interface',
+        source='tests/smbd/other_interface.c vfs_pingpong/gate.c',
+        includes='.', use='pingpong JANSSON SAMBA', install_path=None)
+    other.env.cshlib_PATTERN = '%s.so'
 
 
 class module_headers(Task.Task):
@@ -298,6 +303,14 @@ def surround_module(self):
         task.set_run_after(headers)
     self.create_task('module_check', self.link_task.outputs[0],
                      stamps.make_node('check.stamp'))
+
+
+@TaskGen.feature('after_samba_module')
+@TaskGen.after_method('apply_link')
+def after_module(self):
+    stamp = self.bld.bldnode.make_node('vfs_pingpong/headers.stamp')
+    for task in self.compiled_tasks:
+        task.dep_nodes.append(stamp)
 
 
 def build_tests(bld):

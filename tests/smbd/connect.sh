@@ -93,8 +93,19 @@ fi
 about "a module"
 expect "is for the installed smbd" "$TESTS/../buildtools/check_module" \
 	"$BUILD/vfs_pingpong/pingpong.so" smbd
-sed 's/built for Samba 4\./built for Samba 3./' \
-	"$BUILD/vfs_pingpong/pingpong.so" >"$SCRATCH/other.so"
+other=$BUILD/tests/smbd/other_interface.so
 expect_exit 1 "for another one" "$TESTS/../buildtools/check_module" \
-	"$SCRATCH/other.so" smbd
-expect_says "is told" "built for Samba '3\.[0-9]*', smbd is '4\." "$ERR"
+	"$other" smbd
+expect_says "is told" "built for Samba '9\.9', smbd is '4\." "$ERR"
+
+smbd_down
+mount --bind "$other" "$(modules)/pingpong.so"
+smbd_up "vfs objects = pingpong"
+about "a module for another smbd"
+run connect good
+expect_says "no share with it" \
+	"tree connect failed: NT_STATUS_BAD_NETWORK_NAME" "$OUT"
+said "the reason" "Failed to register vfs module"
+said "with its version" "compiled against SMB_VFS_INTERFACE_VERSION 1000"
+umount "$(modules)/pingpong.so"
+accepted "with its own module it is let in" good

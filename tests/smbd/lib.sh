@@ -36,15 +36,20 @@ SMBD_PID=
 # what smbclient does after the tree connect
 DO='ls'
 
+# Where smbd looks for modules
+modules()
+{
+	smbd -b | sed -n 's/^ *MODULESDIR: \(.*\)/\1\/vfs/p'
+}
+
 lay_over()
 {
 	local usr=$SCRATCH/usr modules dir
 
-	modules=$(smbd -b | sed -n 's/^ *MODULESDIR: //p')
-	mkdir -p "$usr/bin" "$usr/libexec/pingpong" \
-		"$SCRATCH$modules/vfs"
+	modules=$(modules)
+	mkdir -p "$usr/bin" "$usr/libexec/pingpong" "$SCRATCH$modules"
 	install "$BUILD/cli/pingpong-worker" "$usr/libexec/pingpong"
-	install "$BUILD/vfs_pingpong/pingpong.so" "$SCRATCH$modules/vfs"
+	install "$BUILD/vfs_pingpong/pingpong.so" "$SCRATCH$modules"
 	install "$BUILD/cli/pingpong" "$usr/bin/pingpong"
 	[ ! -e "$BUILD/ctdb-events/pingpong-smbconf" ] ||
 		install "$BUILD/ctdb-events/pingpong-smbconf" \

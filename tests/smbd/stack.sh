@@ -53,11 +53,10 @@ expect "a fit share works" works all
 # loads NAME: the module of the distribution has its libraries
 loads()
 {
-	local modules
+	local module
 
-	modules=$(smbd -b | sed -n 's/^ *MODULESDIR: //p')
-	[ -e "$modules/vfs/$1.so" ] &&
-		! ldd "$modules/vfs/$1.so" | grep -q "lib$2.*not found"
+	module=$(modules)/$1.so
+	[ -e "$module" ] && ! ldd "$module" | grep -q "lib$2.*not found"
 }
 
 about "no path of this host"
