@@ -189,7 +189,8 @@ static int judge_locks(const struct history *h,
 			}
 			held[kept++] = held[j];
 		}
-		verdict->grants += now.op >= h->ops + h->before;
+		verdict->grants += now.op >= h->ops + h->before &&
+				   now.until_ns > now.op->answered_ns;
 		if (other != NULL) {
 			note_overlap(verdict, now.op, other);
 		}

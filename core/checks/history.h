@@ -69,7 +69,7 @@ enum history_wrong {
 };
 
 struct history_verdict {
-	uint64_t grants;	/* locks judged */
+	uint64_t grants;	/* locks judged: those held for certain */
 	uint64_t overlaps;	/* of these, granted while another was held */
 	uint64_t reads;		/* judged */
 	uint64_t wrong;		/* of these; also writes that were lost */

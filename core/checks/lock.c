@@ -448,6 +448,25 @@ static void handoff_once(struct script *s, unsigned from, unsigned to)
 	step_unlock(s, to, 0, 0, len);
 }
 
+/* CTDB warns when its lock takes longer than 1 s (RecLockLatencyMs) */
+#define STARVED_MS 1100
+
+/* The holder lets go and asks again: whoever waits comes first */
+static void handoff_contended(struct script *s, unsigned from, unsigned to)
+{
+	struct step *step = NULL;
+
+	step_lock(s, from, 0, F_WRLCK, 0, 1, WANT_DONE);
+	step_lock_begin(s, to, 0, F_WRLCK, 0, 1);
+	step_quiet(s, to, quiet_ms(s->run));
+	step = step_call(s, from, PROBE_CONTEND, 0, WANT_DONE);
+	step->req.type = F_WRLCK;
+	step->req.len = 1;
+	step->req.patience_ms = STARVED_MS;
+	means(step_await(s, to, WANT_DONE), "a waiter is not woken");
+	step_unlock(s, to, 0, 0, 1);
+}
+
 static void handoff_build(struct script *s)
 {
 	bool short_one = run_level(s->run) == RUN_LIGHT ||
@@ -461,6 +480,32 @@ static void handoff_build(struct script *s)
 		if (rounds > 1) {
 			handoff_once(s, B, A);
 		}
+	}
+	if (!short_one) {
+		handoff_contended(s, A, B);
+	}
+}
+
+/* The one that asked again and again always got it */
+static void handoff_judge_fair(struct script *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->steps_done && s->outcome == OUTCOME_PASS; i++) {
+		const struct probe_answer *a = &s->answers[i];
+
+		if (s->steps[i].req.op != PROBE_CONTEND || a->frozen) {
+			continue;
+		}
+		s->outcome = OUTCOME_SLOW;
+		s->why = talloc_asprintf(
+			s, "a waiter does not get the lock while another "
+			"member goes on asking for it: member %s got it %llu "
+			"times in %.1f s, member %s not once; CTDB warns from "
+			"1 s on (RecLockLatencyMs)",
+			run_member_name(s, s->run, s->cast[A]),
+			(unsigned long long)a->count, STARVED_MS / 1e3,
+			run_member_name(s, s->run, s->cast[B]));
 	}
 }
 
@@ -507,6 +552,7 @@ static void handoff_judge(struct script *s, struct check_result *result)
 	json_object_set_new(result->metrics, "handover_max_ms",
 			    json_real(worst));
 	handoff_note_pair(s, result);
+	handoff_judge_fair(s);
 	if (s->outcome == OUTCOME_PASS && worst > 1000) {
 		s->outcome = OUTCOME_SLOW;
 		s->why = talloc_asprintf(
@@ -531,7 +577,9 @@ const struct check check_lock_handoff = {
 	.how = "In pairs, step by step: one member holds a lock, the other "
 	       "waits for it (F_SETLKW) and must not get it before the "
 	       "unlock and must get it after. The times from unlock to grant "
-	       "are measured, a round over the channel included.",
+	       "are measured, a round over the channel included. In the end "
+	       "the holder lets go and asks again and again: the waiter must "
+	       "come first, or at least within 1 s.",
 	.depends = "A new leader of CTDB takes byte 1 of the cluster lock by "
 		   "waiting (ctdb/server/ctdb_mutex_fcntl_helper.c); TDBs on "
 		   "the file system wait for chains (lib/tdb/common/lock.c).",

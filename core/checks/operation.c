@@ -33,6 +33,7 @@ static const char *const texts[PROBE_OPS] = {
 	[PROBE_LEASE] = "F_SETLEASE",
 	[PROBE_LEASED] = "F_GETLEASE",
 	[PROBE_LOCK_MANY] = "many F_SETLK",
+	[PROBE_CONTEND] = "F_SETLK again and again",
 	[PROBE_RING] = "lock ring",
 	[PROBE_SUM] = "pread of the counters",
 };
@@ -151,7 +152,8 @@ unsigned operation_needs(const struct probe_request *req)
 static bool is_lock(enum probe_op op)
 {
 	return op == PROBE_LOCK || op == PROBE_GETLK ||
-	       op == PROBE_LOCK_MANY || op == PROBE_LOCK_EXIT;
+	       op == PROBE_LOCK_MANY || op == PROBE_LOCK_EXIT ||
+	       op == PROBE_CONTEND;
 }
 
 static bool is_refusal(enum probe_op op, int err)

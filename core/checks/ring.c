@@ -40,6 +40,10 @@
  * own by 500 in a million (adjtimex(2)) */
 #define CLOCK_DRIFT 1000
 
+/* Where clocks are compared a byte is held for certain only if it is held for
+ * longer than they may differ */
+#define CLOCKS_LINGER_MS 1
+
 /* Operations before the wrong one that the evidence tells */
 #define TRAIL_OPS 8
 
@@ -232,6 +236,7 @@ static void ring_request(const struct ringrun_state *state, unsigned i,
 		request->value = rr->seed + i;
 		request->window_ms = phase == PHASE_SLICE ? state->slice_ms
 							   : 0;
+		request->patience_ms = state->one_clock ? 0 : CLOCKS_LINGER_MS;
 		break;
 	case PHASE_LOG:
 		request->op = PROBE_RING_LOG;

@@ -100,6 +100,7 @@ static const char *const op_names[PROBE_OPS] = {
 	[PROBE_LEASE] = "lease",
 	[PROBE_LEASED] = "leased",
 	[PROBE_LOCK_MANY] = "lock-many",
+	[PROBE_CONTEND] = "contend",
 	[PROBE_RING] = "ring",
 	[PROBE_RING_LOG] = "ring-log",
 	[PROBE_RING_END] = "ring-end",

@@ -15,6 +15,7 @@
 #include <sys/time.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/probe/ops.h"
@@ -875,6 +876,43 @@ static int op_lock_many(struct probe_worker *worker,
 	return 0;
 }
 
+/* For a waiter to get what was let go */
+static void moment(void)
+{
+	struct timespec ts = { .tv_nsec = 200000 };
+
+	nanosleep(&ts, NULL);
+}
+
+static int op_contend(struct probe_worker *worker,
+		      const struct probe_request *req,
+		      struct probe_answer *answer)
+{
+	uint64_t end = ring_now() + (uint64_t)req->patience_ms * 1000000;
+	struct flock fl = { .l_whence = SEEK_SET, .l_start = (off_t)req->start,
+			    .l_len = (off_t)req->len };
+	int fd = slot_of(worker, req)->fd;
+	int ret;
+
+	for (;; answer->count++) {
+		fl.l_type = F_UNLCK;
+		ret = syscalls()->fcntl_lock(fd, F_SETLK, &fl);
+		if (ret == -1) {
+			return errno;
+		}
+		if (ring_now() > end) {
+			return 0;
+		}
+		moment();
+		fl.l_type = (short)req->type;
+		ret = syscalls()->fcntl_lock(fd, F_SETLK, &fl);
+		if (ret == -1) {
+			answer->frozen = errno == EAGAIN || errno == EACCES;
+			return answer->frozen ? 0 : errno;
+		}
+	}
+}
+
 /* Take the start byte, or make turns */
 static int ring_step(struct probe_worker *worker,
 		     const struct probe_request *req)
@@ -955,6 +993,7 @@ static int op_ring(struct probe_worker *worker,
 	}
 	ring->hist = hist;
 	ring->stop = &probe_interrupted;
+	ring->linger_ns = req->patience_ms * 1000000ULL;
 	patience_begin(req->window_ms);
 	ret = ring_guarded(worker, req);
 	patience_end();
@@ -1062,6 +1101,7 @@ static const struct {
 	[PROBE_LEASE] = { op_lease, USES_SLOT },
 	[PROBE_LEASED] = { op_leased, USES_SLOT },
 	[PROBE_LOCK_MANY] = { op_lock_many, USES_SLOT },
+	[PROBE_CONTEND] = { op_contend, USES_SLOT },
 	[PROBE_RING] = { op_ring, USES_SLOT },
 	[PROBE_RING_LOG] = { op_ring_log, 0 },
 	[PROBE_RING_END] = { op_ring_end, 0 },

@@ -59,9 +59,15 @@ enum probe_op {
 			 * start, start + 2 .., for at most patience_ms;
 			 * answer: count granted, err of the first that was
 			 * not */
+	PROBE_CONTEND,	/* let the process lock type, start, len go and ask
+			 * for it again a moment later without waiting, until
+			 * it is refused (frozen) or patience_ms are over;
+			 * count: how often it was granted; it is not held in
+			 * the end */
 	PROBE_RING,	/* take the ring's start byte (window_ms 0; count:
 			 * steps of a window to be kept; value: a seed), or
-			 * make turns for window_ms; see below */
+			 * make turns for window_ms; patience_ms: the ring's
+			 * linger_ns; see below */
 	PROBE_RING_LOG,	/* steps of the ring that were not told before, as
 			 * many as fit; count: how many are left */
 	PROBE_RING_END,	/* let the ring's last byte go */

@@ -267,7 +267,8 @@ static void linger(const struct ring *ring, uint64_t turn_ns)
 	if (mix >> 62 != 0) {
 		return;
 	}
-	turn_ns /= ring->nlocks;
+	turn_ns = ring->linger_ns != 0 ? ring->linger_ns
+				       : turn_ns / ring->nlocks;
 	if (turn_ns > LINGER_MAX_NS) {
 		turn_ns = LINGER_MAX_NS;
 	}

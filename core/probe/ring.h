@@ -82,6 +82,8 @@ struct ring {
 	uint64_t nlocks;
 	uint64_t start;		/* byte to begin with, below nlocks */
 	uint64_t seed;		/* chooses the turns of RING_LINGER */
+	uint64_t linger_ns;	/* how long one of these lasts; 0: as a byte
+				 * takes from one participant to the next */
 	enum ring_io io;
 	enum ring_family family;
 	bool getlk;		/* -c: F_GETLK of the own byte each turn; a

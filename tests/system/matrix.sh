@@ -73,6 +73,7 @@ table()
 	F11 #21 | mmap-incoherent:scope=local | 1 | mmap.local=fail | mmap.* |
 	F12 | mmap-refused | 1 | mmap.visibility=unsupported | mmap.* |
 	F13 | slow:ms=20 | 1 | - | lock.many |
+	F14 | unfair:favourite=0 | 1 | lock.handoff=slow | - |
 	F14 | unfair:favourite=0,ms=1500 | 1 | lock.handoff=slow | - |
 	F15 | ids | 2 | id.inode=fail | - | cluster-lock share
 	F15 | ids:ino=open | 2 | id.inode=fail | - | cluster-lock share
