@@ -35,6 +35,7 @@ const struct check *const check_catalogue[] = {
 	&check_rate_alone,
 	&check_rate_together,
 	&check_rate_recovery,
+	&check_lock_idle,
 	&check_lock_cancel,
 	NULL,
 };

@@ -17,6 +17,7 @@ extern const struct check check_lock_range64;
 extern const struct check check_lock_many;
 extern const struct check check_lock_ofd;
 extern const struct check check_lock_flock;
+extern const struct check check_lock_idle;
 extern const struct check check_lock_cancel;
 extern const struct check check_lock_ring;
 extern const struct check check_io_increment;

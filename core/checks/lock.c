@@ -10,6 +10,7 @@
 #include "core/checks/catalogue.h"
 #include "core/checks/lockstep.h"
 #include "core/member/channel.h"
+#include "core/probe/ring.h"
 
 #define A 0
 #define B 1
@@ -999,6 +1000,74 @@ const struct check check_lock_flock = {
 	.doors = DOOR_COMMAND,
 	.needs = NEEDS_FLOCK,
 	.send = flock_send,
+	.recv = pairs_recv,
+};
+
+/* ---- lock.idle ---------------------------------------------------------- */
+
+static void idle_build(struct script *s)
+{
+	uint64_t since_ns = 0;
+	const char *name = run_kept(s->run, s->cast[A], &since_ns);
+
+	if (name == NULL) {
+		return;
+	}
+	strcpy(s->file, name);
+	step_open(s, B, 0);
+	means(step_lock(s, B, 0, F_WRLCK, 0, 1, WANT_REFUSED),
+	      talloc_asprintf(s, "a lock that was held for %.1f s and not "
+			      "used is lost",
+			      (double)(ring_now() - since_ns) / 1e9));
+	step_close(s, A, PROBE_SLOT_KEPT);
+}
+
+static void idle_judge(struct script *s, struct check_result *result)
+{
+	uint64_t since_ns = 0;
+	const char *name = run_kept(s->run, s->cast[A], &since_ns);
+	double held_s = (double)(ring_now() - since_ns) / 1e9;
+	double most = json_real_value(json_object_get(result->metrics,
+						      "held_s"));
+
+	if (name == NULL && s->outcome == OUTCOME_PASS) {
+		s->outcome = OUTCOME_SKIPPED;
+		s->why = "no lock was held during the run";
+		return;
+	}
+	if (s->outcome == OUTCOME_PASS && held_s > most) {
+		json_object_set_new(result->metrics, "held_s",
+				    json_real(held_s));
+	}
+}
+
+static struct tevent_req *idle_send(TALLOC_CTX *mem_ctx,
+				    struct tevent_context *ev,
+				    struct run *run,
+				    struct check_result *result)
+{
+	return few_pairs_send(mem_ctx, ev, run, result, PROBE_PROCESS,
+			      idle_build, idle_judge);
+}
+
+const struct check check_lock_idle = {
+	.name = "lock.idle",
+	.holds = "a lock that nobody uses is still held at the end of the run",
+	.how = "Four of the members take a lock on a file of their own as soon "
+	       "as it is known that locks work, and leave it alone while the "
+	       "other checks run. In the end another member's attempt must be "
+	       "refused. The metric 'held_s' is how long it was held; "
+	       "--thorough runs longest.",
+	.depends = "CTDB's leader holds the cluster lock as long as it lives "
+		   "and looks at it only now and then "
+		   "(ctdb/server/ctdb_mutex_fcntl_helper.c); clients of smbd "
+		   "hold byte-range locks for hours.",
+	.remedy = "The lock server forgets clients that are quiet, or the "
+		  "client does not renew its lease: look for a lease time or "
+		  "a keep-alive, and for clocks and networks that delay it.",
+	.doors = DOOR_COMMAND,
+	.needs = NEEDS_LOCKS,
+	.send = idle_send,
 	.recv = pairs_recv,
 };
 

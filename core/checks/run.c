@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/checks/catalogue.h"
 #include "core/checks/operation.h"
 #include "core/checks/record.h"
 #include "core/checks/run.h"
@@ -64,6 +65,11 @@ struct run {
 	enum outcome broken_how[NEEDS_COUNT];
 	uint64_t lock_sum_ns, locks;	/* not made to wait */
 	double rates[2];
+	struct {
+		char name[PROBE_NAME_MAX];
+		uint64_t since_ns;	/* 0: it is not held */
+		bool tried;
+	} kept[RUN_KEEPERS];
 	const char *away;		/* NULL; or why no more can be tested:
 					 * a member's file system has gone */
 	bool over;			/* no time was left for a new worker */
@@ -237,6 +243,16 @@ double *run_rates(struct run *run)
 	return run->rates;
 }
 
+const char *run_kept(const struct run *run, unsigned member,
+		     uint64_t *since_ns)
+{
+	if (member >= RUN_KEEPERS || run->kept[member].since_ns == 0) {
+		return NULL;
+	}
+	*since_ns = run->kept[member].since_ns;
+	return run->kept[member].name;
+}
+
 bool run_slow(const struct run *run)
 {
 	return run->locks == 0 || run_lock_ns(run) > SLOW_LOCK_NS;
@@ -324,6 +340,10 @@ struct tevent_req *run_kill_send(TALLOC_CTX *mem_ctx,
 	state->run = run;
 	state->member = member;
 	state->full_time = ms == KILL_MS;
+	if (member < RUN_KEEPERS) {
+		run->kept[member].since_ns = 0;
+		run->kept[member].tried = false;
+	}
 	record_kill(run->options.history, run->check, member, ring_now());
 	subreq = member_kill_send(state, ev, run->members[member], false,
 				  ms < CLEANUP_MS ? CLEANUP_MS : ms);
@@ -733,6 +753,8 @@ static void run_find(struct tevent_req *req, unsigned member);
 static void run_found(struct tevent_req *subreq);
 static void run_next_check(struct tevent_req *req);
 static void run_made_ahead(struct tevent_req *subreq);
+static void run_keep_opened(struct tevent_req *subreq);
+static void run_keep_locked(struct tevent_req *subreq);
 static void run_check_done(struct tevent_req *subreq);
 static void run_look(struct tevent_req *req, unsigned member);
 static void run_looked(struct tevent_req *subreq);
@@ -1330,6 +1352,88 @@ static void run_made_ahead(struct tevent_req *subreq)
 	run_next_check(req);
 }
 
+/* The member that is to keep a lock and does not yet; RUN_KEEPERS: none */
+static unsigned run_keeper(const struct run *run)
+{
+	unsigned i;
+
+	for (i = 0; i < RUN_KEEPERS && i < run->num_members; i++) {
+		if (!run->kept[i].tried && !member_gone(run->members[i])) {
+			return i;
+		}
+	}
+	return RUN_KEEPERS;
+}
+
+/* Is it asked for, and is it known what a lock call does? */
+static bool run_wants_keepers(const struct run_state *state)
+{
+	const struct run *run = state->run;
+	size_t i;
+
+	if (run->locks == 0 || run_slow(run) || run->away != NULL ||
+	    run_broken(run, NEEDS_LOCKS) || run_left_ms(run) == 0) {
+		return false;
+	}
+	for (i = state->next; i < state->result->num_results; i++) {
+		if (state->result->results[i]->check == &check_lock_idle) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void run_keep(struct tevent_req *req, unsigned member)
+{
+	struct run_state *state = tevent_req_data(req, struct run_state);
+	struct run *run = state->run;
+	struct probe_request open = { .op = PROBE_OPEN, .make = true,
+				      .slot = PROBE_SLOT_KEPT };
+
+	run_file_name(run, run->kept[member].name);
+	strcpy(open.name, run->kept[member].name);
+	run->kept[member].tried = true;
+	state->waiting = member;
+	run_call_member(req, member, &open, run_keep_opened);
+}
+
+static void run_keep_opened(struct tevent_req *subreq)
+{
+	struct tevent_req *req = tevent_req_callback_data(subreq,
+							  struct tevent_req);
+	struct run_state *state = tevent_req_data(req, struct run_state);
+	struct probe_request lock = { .op = PROBE_LOCK, .type = F_WRLCK,
+				      .slot = PROBE_SLOT_KEPT, .len = 1 };
+	struct probe_answer answer = {};
+	const char *autopsy = NULL;
+	int ret;
+
+	ret = run_call_recv(subreq, state, &answer, &autopsy);
+	TALLOC_FREE(subreq);
+	if (ret != 0 || answer.err != 0) {
+		run_next_check(req);
+		return;
+	}
+	run_call_member(req, state->waiting, &lock, run_keep_locked);
+}
+
+static void run_keep_locked(struct tevent_req *subreq)
+{
+	struct tevent_req *req = tevent_req_callback_data(subreq,
+							  struct tevent_req);
+	struct run_state *state = tevent_req_data(req, struct run_state);
+	struct probe_answer answer = {};
+	const char *autopsy = NULL;
+	int ret;
+
+	ret = run_call_recv(subreq, state, &answer, &autopsy);
+	TALLOC_FREE(subreq);
+	if (ret == 0 && answer.err == 0) {
+		state->run->kept[state->waiting].since_ns = ring_now();
+	}
+	run_next_check(req);
+}
+
 static void run_next_check(struct tevent_req *req)
 {
 	struct run_state *state = tevent_req_data(req, struct run_state);
@@ -1341,6 +1445,10 @@ static void run_next_check(struct tevent_req *req)
 	if (run->late && !run->ahead_made && run->away == NULL &&
 	    run_left_ms(run) > 0) {
 		run_make_ahead(req, 0);
+		return;
+	}
+	if (run_keeper(run) != RUN_KEEPERS && run_wants_keepers(state)) {
+		run_keep(req, run_keeper(run));
 		return;
 	}
 	while (state->next < result->num_results) {

@@ -172,6 +172,16 @@ void run_set_broken(struct run *run, unsigned needs, const char *check,
 		    enum outcome outcome);
 bool run_broken(const struct run *run, unsigned needs);
 
+/*
+ * From the first check on after lock.supported that leaves their workers
+ * alive, the first RUN_KEEPERS members keep the write lock on byte 0 of a file
+ * of their own in PROBE_SLOT_KEPT, which nobody touches: its name, or NULL if
+ * the member keeps none, and since when (ring_now()).
+ */
+#define RUN_KEEPERS 4
+const char *run_kept(const struct run *run, unsigned member,
+		     uint64_t *since_ns);
+
 /* Note how long a lock call took that nobody made wait. */
 void run_note_lock(struct run *run, uint64_t ns);
 

@@ -274,7 +274,8 @@ static int op_reset(struct probe_worker *worker,
 
 	err = op_ring_end(worker, req, answer);
 	for (i = 0; i < PROBE_SLOTS; i++) {
-		ret = slot_close(&worker->slots[i]);
+		ret = i == PROBE_SLOT_KEPT ? 0
+					   : slot_close(&worker->slots[i]);
 		if (ret != 0 && err == 0) {
 			err = ret;
 		}
@@ -288,6 +289,7 @@ static int op_finish(struct probe_worker *worker,
 		     struct probe_answer *answer)
 {
 	op_reset(worker, req, answer);
+	slot_close(&worker->slots[PROBE_SLOT_KEPT]);
 	return probe_dir_remove(&worker->dir);
 }
 

@@ -19,7 +19,8 @@ enum probe_op {
 	PROBE_BEGIN,	/* make (make set) or open the run directory `name`;
 			 * fails with ENOENT while it is not to be seen */
 	PROBE_FINISH,	/* remove the run directory with all in it */
-	PROBE_RESET,	/* close every slot, unmap, forget the ring */
+	PROBE_RESET,	/* close every slot but PROBE_SLOT_KEPT, unmap, forget
+			 * the ring */
 	PROBE_OPEN,	/* file `name` into slot; make: O_CREAT | O_EXCL;
 			 * append: O_APPEND */
 	PROBE_MAKE_MANY,/* empty files `name`N.value, `count` of them, N from
@@ -84,6 +85,7 @@ enum probe_family {
 };
 
 #define PROBE_SLOTS 64
+#define PROBE_SLOT_KEPT 63
 #define PROBE_NAME_MAX 80
 
 struct probe_request {

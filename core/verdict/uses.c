@@ -22,7 +22,8 @@ static const struct {
 	 */
 	[USE_CLUSTER_LOCK] = {"cluster-lock", {
 		"lock.supported", "lock.exclusion", "lock.release",
-		"lock.handoff", "lock.cancel", "lock.ring", "id.inode",
+		"lock.handoff", "lock.cancel", "lock.idle", "lock.ring",
+		"id.inode",
 	}},
 	/*
 	 * smbd itself never waits for a lock on a share's file. Whoever else
@@ -31,7 +32,8 @@ static const struct {
 	[USE_POSIX_LOCKING] = {"posix-locking", {
 		"lock.supported", "lock.exclusion", "lock.shared",
 		"lock.getlk", "lock.release", "lock.handoff", "lock.cancel",
-		"lock.range64", "lock.many", "lock.ofd", "lock.ring",
+		"lock.range64", "lock.many", "lock.idle", "lock.ofd",
+		"lock.ring",
 		"io.increment", "io.visibility",
 	}},
 	[USE_SHARE] = {"share", {

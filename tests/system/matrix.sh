@@ -58,8 +58,9 @@ table()
 	F7  | no-wakeup:until=asked | 3 | lock.handoff=hung | $LOCKS | cluster-lock posix-locking
 	F8 #6 | lost-locks | 2 | lock.exclusion=fail | $LOCKS | cluster-lock posix-locking
 	F8  | lost-locks:how=max,max=256 | 2 | lock.many=fail | - | posix-locking
+	F8  | lost-locks:how=lease,seconds=0.5 | 2 | lock.idle=fail | lock.* | cluster-lock posix-locking
 	F8  | lost-locks:how=foreign | 2 | lock.exclusion=fail lock.shared=fail | lock.* | cluster-lock posix-locking
-	F9  | mixed-owner | 2 | lock.release=fail | lock.ofd | cluster-lock posix-locking
+	F9  | mixed-owner | 2 | lock.release=fail | lock.ofd lock.idle | cluster-lock posix-locking
 	F10 #2 #11 | stale-data | 2 | io.visibility=fail | io.increment io.append | posix-locking share
 	F10 #11 | stale-data:seconds=3 | 2 | io.visibility=fail | io.increment io.append | posix-locking share
 	F10 | stale-data:until=reopen | 2 | io.visibility=fail | io.increment io.append | posix-locking share

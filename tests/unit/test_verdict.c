@@ -9,10 +9,12 @@ static const struct {
 	const char *needs;
 } table[USE_COUNT] = {
 	{"cluster-lock", " lock.supported lock.exclusion lock.release "
-			 "lock.handoff lock.cancel lock.ring id.inode "},
+			 "lock.handoff lock.cancel lock.idle lock.ring "
+			 "id.inode "},
 	{"posix-locking", " lock.supported lock.exclusion lock.shared "
 			  "lock.getlk lock.handoff lock.cancel lock.release "
-			  "lock.range64 lock.many lock.ofd lock.ring "
+			  "lock.range64 lock.many lock.idle lock.ofd "
+			  "lock.ring "
 			  "io.increment io.visibility "},
 	{"share", " io.visibility io.size io.append id.inode "
 		  "dir.visibility "},

@@ -19,7 +19,8 @@
 static const char *const contract[] = {
 	"lock.supported", "lock.exclusion", "lock.shared", "lock.getlk",
 	"lock.handoff", "lock.cancel", "lock.release", "lock.range64",
-	"lock.many", "lock.ofd", "lock.flock", "lock.ring", "io.increment",
+	"lock.many", "lock.idle", "lock.ofd", "lock.flock", "lock.ring",
+	"io.increment",
 	"io.visibility", "io.size", "io.append", "mmap.increment",
 	"mmap.visibility", "mmap.local", "mmap.mixed", "id.inode", "id.device",
 	"dir.visibility", "lease.break", "rate.alone", "rate.together",
