@@ -233,16 +233,21 @@ struct emptying {
 static bool remove_entry(int fd, const char *name, void *private_data)
 {
 	struct emptying *state = private_data;
-	int ret;
+	int ret, err;
 
 	ret = syscalls()->unlinkat(fd, name, 0);
-	if (ret == -1 && (errno == EISDIR || errno == EPERM)) {
+	err = ret == 0 ? 0 : errno;
+	if (err == EISDIR || err == EPERM) {
+		/* EPERM: a directory, or a file that is to stay */
 		ret = syscalls()->unlinkat(fd, name, AT_REMOVEDIR);
+		if (ret == 0 || errno != ENOTDIR) {
+			err = ret == 0 ? 0 : errno;
+		}
 	}
-	if (ret == 0) {
+	if (err == 0) {
 		state->removed++;
-	} else if (errno != ENOENT && state->err == 0) {
-		state->err = errno;
+	} else if (err != ENOENT && state->err == 0) {
+		state->err = err;
 	}
 	return true;
 }
@@ -338,6 +343,7 @@ int probe_dir_open(struct probe_dir *dir, const char *name, bool make)
 int probe_dir_remove(struct probe_dir *dir)
 {
 	int ret = 0;
+	int top;
 
 	if (dir->top == -1) {
 		return 0;
@@ -348,8 +354,12 @@ int probe_dir_remove(struct probe_dir *dir)
 			ret = 0;
 		}
 	}
+	top = syscalls()->unlinkat(dir->place, PROBE_DIR_NAME, AT_REMOVEDIR);
 	/* stays when another run is using it */
-	syscalls()->unlinkat(dir->place, PROBE_DIR_NAME, AT_REMOVEDIR);
+	if (top == -1 && ret == 0 && errno != ENOTEMPTY && errno != EEXIST &&
+	    errno != ENOENT) {
+		ret = errno;
+	}
 	probe_dir_close(dir);
 	return ret;
 }

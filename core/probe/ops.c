@@ -347,7 +347,7 @@ static int op_make_many(struct probe_worker *worker,
 			struct probe_answer *answer)
 {
 	struct probe_request one = { .make = true };
-	int fd;
+	int fd, ret;
 
 	for (; answer->count < req->count; answer->count++) {
 		snprintf(one.name, sizeof(one.name), "%.40s%llu.%u",
@@ -358,7 +358,10 @@ static int op_make_many(struct probe_worker *worker,
 		if (fd == -1) {
 			return errno;
 		}
-		syscalls()->close(fd);
+		ret = syscalls()->close(fd);
+		if (ret == -1) {
+			return errno;
+		}
 	}
 	return 0;
 }
@@ -920,13 +923,21 @@ static int ring_step(struct probe_worker *worker,
 		     const struct probe_request *req)
 {
 	struct ring *ring = &worker->ring;
-	bool begun = worker->ringing;
-	int ret;
+	const char *failed = NULL;
+	int ret = 0;
 
-	worker->ringing = true;
-	ret = begun ? 0 : ring_begin(ring);
-	if (ret != 0 || req->window_ms == 0) {
+	if (!worker->ringing) {
+		ret = ring_begin(ring);
+		worker->ringing = ret == 0;
+	}
+	if (ret != 0) {
+		failed = ring->failed;
+		ring_end(ring);
+		ring->failed = failed;
 		return ret;
+	}
+	if (req->window_ms == 0) {
+		return 0;
 	}
 	return ring_run(ring, ring_now() +
 			(uint64_t)req->window_ms * 1000000);
@@ -1034,35 +1045,59 @@ static int op_ring_log(struct probe_worker *worker,
 	return 0;
 }
 
+static int sum_read(const struct probe_slot *slot, uint64_t count,
+		    uint64_t *sum)
+{
+	uint64_t i, counter;
+	ssize_t n;
+
+	for (i = 0; i < count; i++) {
+		n = syscalls()->pread(slot->fd, &counter, sizeof(counter),
+				      (off_t)(i * sizeof(counter)));
+		if (n == -1) {
+			return errno;
+		}
+		if (n != (ssize_t)sizeof(counter)) {
+			return ENODATA;
+		}
+		*sum += counter;
+	}
+	return 0;
+}
+
+/* EFAULT as in map_access() */
+static int sum_mapped(const struct probe_slot *slot, uint64_t count,
+		      uint64_t *sum)
+{
+	uint64_t i, counter;
+
+	if (count > slot->map_len / sizeof(counter)) {
+		return EINVAL;
+	}
+	signal(SIGBUS, sigbus);
+	if (sigsetjmp(no_page, 1) != 0) {
+		signal(SIGBUS, SIG_DFL);
+		return EFAULT;
+	}
+	for (i = 0; i < count; i++) {
+		memcpy(&counter, slot->map + i * sizeof(counter),
+		       sizeof(counter));
+		*sum += counter;
+	}
+	signal(SIGBUS, SIG_DFL);
+	return 0;
+}
+
 static int op_sum(struct probe_worker *worker,
 		  const struct probe_request *req,
 		  struct probe_answer *answer)
 {
-	struct probe_slot *slot = slot_of(worker, req);
-	uint64_t i, counter;
-	ssize_t n;
+	const struct probe_slot *slot = slot_of(worker, req);
 
-	for (i = 0; i < req->count; i++) {
-		if (slot->map != NULL) {
-			if ((i + 1) * sizeof(counter) > slot->map_len) {
-				return EINVAL;
-			}
-			memcpy(&counter, slot->map + i * sizeof(counter),
-			       sizeof(counter));
-		} else {
-			n = syscalls()->pread(slot->fd, &counter,
-					      sizeof(counter),
-					      (off_t)(i * sizeof(counter)));
-			if (n == -1) {
-				return errno;
-			}
-			if (n != (ssize_t)sizeof(counter)) {
-				return ENODATA;
-			}
-		}
-		answer->value += counter;
+	if (slot->map != NULL) {
+		return sum_mapped(slot, req->count, &answer->value);
 	}
-	return 0;
+	return sum_read(slot, req->count, &answer->value);
 }
 
 #define USES_SLOT 0x1		/* of a file that is open */
