@@ -17,9 +17,12 @@
 	(USE_BIT(USE_SHARE) | USE_BIT(USE_POSIX_LOCKING) | \
 	 USE_BIT(USE_FILE_ID))
 
+/* of all cases */
+static TALLOC_CTX *kept;
+
 static struct use_verdict use_of(enum fitness fitness, const char *check)
 {
-	const char **because = talloc_zero_array(NULL, const char *, 2);
+	const char **because = talloc_zero_array(kept, const char *, 2);
 	static const char *none[] = { NULL };
 
 	because[0] = fitness == FIT ? NULL : check;
@@ -146,6 +149,10 @@ int main(void)
 		cmocka_unit_test(paths),
 		cmocka_unit_test(who_is_connected),
 	};
+	int ret;
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	kept = talloc_new(NULL);
+	ret = cmocka_run_group_tests(tests, NULL, NULL);
+	talloc_free(kept);
+	return ret;
 }
