@@ -377,6 +377,16 @@ class BenchContext(Build.BuildContext):
         become(self, ['tests/bench/run', '-b', self.bldnode.abspath()])
 
 
+class FuzzContext(Build.BuildContext):
+    '''builds, then runs each fuzz target a million times'''
+    cmd = 'fuzz'
+
+    def execute(self):
+        super().execute()
+        become(self, ['tests/fuzz/run', '--build', self.bldnode.abspath(),
+                      '--runs', '1000000'])
+
+
 def become(ctx, command):
     """The last thing that this run of waf does: what the command prints last,
     and its exit status, are those of the run."""

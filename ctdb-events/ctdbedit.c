@@ -185,7 +185,7 @@ int ctdbedit_set(TALLOC_CTX *mem_ctx, const char *given, const char *section,
 		}
 		within = here;
 		continued = is_continued(&line);
-		if (start != NULL && continued) {
+		if ((start != NULL || (header && within)) && continued) {
 			talloc_free(changed);
 			return EINVAL;
 		}
@@ -202,6 +202,10 @@ int ctdbedit_set(TALLOC_CTX *mem_ctx, const char *given, const char *section,
 	}
 	if (changed != NULL && !found) {
 		talloc_free(changed);
+		if (continued && header_end == 0) {
+			/* a line at the end would be part of that one */
+			return EINVAL;
+		}
 		changed = header_end > 0
 				  ? insert_below(mem_ctx, text, header_end,
 						 key, value)

@@ -13,7 +13,8 @@
  * the end. text: NULL: there is no file.
  *
  * Returns 0 with *out, a child of mem_ctx, the same text when that is how it
- * is; EINVAL: the value is on a line that is continued; ENOMEM.
+ * is; EINVAL: the value, its section or the end is on a line that is continued;
+ * ENOMEM.
  */
 int ctdbedit_set(TALLOC_CTX *mem_ctx, const char *text, const char *section,
 		 const char *key, const char *value, char **out);

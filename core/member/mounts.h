@@ -59,7 +59,7 @@ int mount_by_path(TALLOC_CTX *mem_ctx, const char *mountinfo, const char *path,
  * those of its device, and those at its mount point, in the order of the file.
  * *out, a child of mem_ctx, ends with NULL.
  *
- * Returns 0, ENOMEM, or the errno of the read.
+ * Returns 0, EINVAL (a line is none), ENOMEM, or the errno of the read.
  */
 int mounts_like(TALLOC_CTX *mem_ctx, const char *mountinfo,
 		const struct mount_line *mount, struct mount_line ***out);

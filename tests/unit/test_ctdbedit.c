@@ -55,6 +55,8 @@ static const struct {
 	{ "[database]\n# c \\\ntdb mutexes = true\n",
 	  "[database]\n# c \\\ntdb mutexes = false\n" },
 	{ "[database]\ntdb mutexes = tr\\\nue\n", NULL },
+	{ "[database] x = y \\\nz\n", NULL },
+	{ "[x]\ny = a \\\n", NULL },
 };
 
 static void test_set(void **unused)
