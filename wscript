@@ -245,11 +245,12 @@ def build_module(bld):
                    + bld.path.find_node('buildtools/module.map').abspath()],
         install_path='${MODULESDIR}/vfs')
     module.env.cshlib_PATTERN = '%s.so'
-    other = bld.shlib(
-        features='after_samba_module', target='tests/smbd/other_interface',
-        source='tests/smbd/other_interface.c vfs_pingpong/gate.c',
-        includes='.', use='pingpong JANSSON SAMBA', install_path=None)
-    other.env.cshlib_PATTERN = '%s.so'
+    for source in sources(bld, 'tests/smbd/*.c'):
+        other = bld.shlib(
+            features='after_samba_module', target=target(source),
+            source=[source, 'vfs_pingpong/gate.c'], includes='.',
+            use='pingpong JANSSON SAMBA', install_path=None)
+        other.env.cshlib_PATTERN = '%s.so'
 
 
 class module_headers(Task.Task):

@@ -47,8 +47,9 @@
 #define MAX_TIMEOUT_S 300
 #define MAX_ANSWER 1024
 
-/* Kept back from the time: for what a run needs after its end, and for
- * storing and telling */
+/* Kept back from the time, this or an eighth of it: for what a run needs after
+ * its end, and for storing and telling. Without it a file system that hangs
+ * would be unknown instead. */
 #define RESERVE_MS 700
 
 /* Less is not worth a check. */
@@ -85,7 +86,9 @@ static uint64_t now_ms(void)
 
 static unsigned left_ms(const struct preflight *preflight)
 {
-	uint64_t now = now_ms() + RESERVE_MS;
+	unsigned eighth_ms = preflight->timeout_ms / 8;
+	uint64_t now = now_ms() +
+		       (eighth_ms > RESERVE_MS ? eighth_ms : RESERVE_MS);
 
 	return now < preflight->end_ms ? (unsigned)(preflight->end_ms - now)
 				       : 0;

@@ -14,7 +14,7 @@ mounts clusterfs 2 source
 silent=$MNT/node0
 
 MODULE="vfs objects = pingpong"
-TIMEOUT="pingpong:timeout = 8"
+TIMEOUT="pingpong:timeout = 16"
 share good "$good" "$MODULE"
 share silent "$silent" "$MODULE" "$TIMEOUT"
 # its connect function would stat(2) the path

@@ -49,7 +49,8 @@ lay_over()
 	modules=$(modules)
 	mkdir -p "$usr/bin" "$usr/libexec/pingpong" "$SCRATCH$modules"
 	install "$BUILD/cli/pingpong-worker" "$usr/libexec/pingpong"
-	install "$BUILD/vfs_pingpong/pingpong.so" "$SCRATCH$modules"
+	install "$BUILD/vfs_pingpong/pingpong.so" \
+		"$BUILD/tests/smbd/leaky.so" "$SCRATCH$modules"
 	install "$BUILD/cli/pingpong" "$usr/bin/pingpong"
 	[ ! -e "$BUILD/ctdb-events/pingpong-smbconf" ] ||
 		install "$BUILD/ctdb-events/pingpong-smbconf" \
