@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,9 +13,11 @@
 #include "core/member/rundir.h"
 #include "core/member/stuck.h"
 #include "core/probe/process.h"
+#include "core/probe/syscalls.h"
 
 /* of RUNDIR */
 #define STUCK_DIR "stuck"
+#define TURNS_DIR "turns"
 
 /* ---- paths as strings ---------------------------------------------------- */
 
@@ -161,6 +165,129 @@ pid_t stuck_find(const char *rundir, const char *mountinfo, const char *path)
 	return found;
 }
 
+/* ---- turns --------------------------------------------------------------- */
+
+/* FNV-1a; two paths with the same one only wait for each other */
+static unsigned long long hash(const char *s)
+{
+	unsigned long long h = 14695981039346656037ULL;
+
+	for (; *s != '\0'; s++) {
+		h = (h ^ (unsigned char)*s) * 1099511628211ULL;
+	}
+	return h;
+}
+
+/* The file of the turn, opened with these flags; -1 with errno */
+static int open_turn(const char *rundir, const char *mountinfo,
+		     const char *path, bool linked, int flags)
+{
+	TALLOC_CTX *frame = talloc_new(NULL);
+	struct mount_line *mount = NULL;
+	char *plain = plain_path(frame, path);
+	char name[64];
+	int dirfd = -1, fd = -1;
+	int ret;
+
+	ret = plain == NULL ? ENOMEM
+			    : mount_by_path(frame, mountinfo, plain, &mount);
+	if (ret == 0) {
+		ret = (flags & O_CREAT) != 0
+			      ? rundir_open(rundir, TURNS_DIR, &dirfd)
+			      : rundir_find(rundir, TURNS_DIR, &dirfd);
+	}
+	if (ret == 0) {
+		file_name(name, mount->major, mount->minor);
+		if (linked) {
+			snprintf(name + strlen(name), 32, "-%016llx",
+				 hash(plain));
+		}
+		fd = openat(dirfd, name, flags | O_NOFOLLOW | O_CLOEXEC, 0600);
+		ret = fd == -1 ? errno : 0;
+		close(dirfd);
+	}
+	talloc_free(frame);
+	errno = ret;
+	return fd;
+}
+
+int stuck_turn(const char *rundir, const char *mountinfo, const char *path,
+	       bool linked)
+{
+	int fd, ret;
+
+	fd = open_turn(rundir, mountinfo, path, linked, O_RDWR | O_CREAT);
+	if (fd == -1) {
+		return -1;
+	}
+	ret = flock(fd, LOCK_EX);
+	if (ret == -1) {
+		ret = errno;
+		close(fd);
+		errno = ret;
+		return -1;
+	}
+	ret = ftruncate(fd, 0);
+	if (ret == 0) {
+		dprintf(fd, "%d\n", (int)getpid());
+	}
+	return fd;
+}
+
+pid_t stuck_turn_of(const char *rundir, const char *mountinfo,
+		    const char *path, bool linked)
+{
+	char text[32] = "";
+	int fd, ret;
+
+	fd = open_turn(rundir, mountinfo, path, linked, O_RDONLY);
+	if (fd == -1) {
+		return 0;
+	}
+	ret = flock(fd, LOCK_SH | LOCK_NB);
+	if (ret == -1) {
+		ret = (int)pread(fd, text, sizeof(text) - 1, 0);
+	}
+	close(fd);
+	return atoi(text);
+}
+
+int stuck_open(const char *mountinfo, const char *path)
+{
+	struct open_how how = {
+		.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
+		.resolve = RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS,
+	};
+	TALLOC_CTX *frame = talloc_new(NULL);
+	struct mount_line *mount = NULL;
+	char *plain = plain_path(frame, path);
+	const char *rest = NULL;
+	int top = -1, fd = -1;
+	int ret;
+
+	ret = plain == NULL ? ENOMEM
+			    : mount_by_path(frame, mountinfo, plain, &mount);
+	if (ret == 0 && strstr(path, "..") != NULL) {
+		/* that is another place where what is before it is a link */
+		ret = ELOOP;
+	}
+	if (ret == 0) {
+		top = open(mount->point, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		ret = top == -1 ? errno : 0;
+	}
+	if (ret == 0) {
+		rest = plain + strlen(mount->point);
+		rest += strspn(rest, "/");
+		fd = syscalls()->openat2(top, *rest != '\0' ? rest : ".",
+					 &how);
+		ret = fd == -1 ? errno : 0;
+		close(top);
+	}
+	talloc_free(frame);
+	errno = ret;
+	return fd;
+}
+
 /* ---- recording ----------------------------------------------------------- */
 
 static int add_line(int dirfd, unsigned major, unsigned minor, pid_t pid,
@@ -188,12 +315,12 @@ static int add_line(int dirfd, unsigned major, unsigned minor, pid_t pid,
  */
 static int add_lines(int dirfd, const struct mount_line *by_path,
 		     const char *plain, pid_t pid, unsigned long long start,
-		     const struct stuck_mount *opened)
+		     const struct stuck_mount *opened, bool its_turn)
 {
 	bool same = opened != NULL && opened->major == by_path->major &&
 		    opened->minor == by_path->minor;
 	bool all = same || (opened == NULL &&
-			    strcmp(by_path->point, plain) == 0);
+			    (its_turn || strcmp(by_path->point, plain) == 0));
 	int ret = 0;
 
 	if (opened != NULL && !same) {
@@ -214,6 +341,7 @@ int stuck_record(const char *rundir, const char *mountinfo, const char *path,
 	struct mount_line *mount = NULL;
 	struct process process = {};
 	char *plain = NULL;
+	pid_t turn;
 	int fd = -1;
 	bool ok;
 	int ret;
@@ -231,7 +359,9 @@ int stuck_record(const char *rundir, const char *mountinfo, const char *path,
 	ret = plain == NULL ? ENOMEM
 			    : mount_by_path(frame, mountinfo, plain, &mount);
 	if (ret == 0) {
-		ret = add_lines(fd, mount, plain, pid, process.start, opened);
+		turn = stuck_turn_of(rundir, mountinfo, path, false);
+		ret = add_lines(fd, mount, plain, pid, process.start, opened,
+				turn == pid);
 	}
 	close(fd);
 	talloc_free(frame);

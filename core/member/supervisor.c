@@ -292,6 +292,30 @@ static void start_examine(struct start_state *state, pid_t pid,
 	state->starved = autopsy.found && !autopsy.blocked;
 }
 
+/* No answer to the open: the worker, or the one whose turn it is, hangs */
+static void start_silent(struct start_state *state)
+{
+	const struct supervisor *sv = state->sv;
+	char *who = NULL;
+	pid_t turn;
+
+	who = talloc_asprintf(state, "no answer when opened, for %u.%u s",
+			      state->timeout_ms / 1000,
+			      state->timeout_ms % 1000 / 100);
+	turn = stuck_turn_of(RUNDIR, MOUNTINFO, sv->path, false);
+	if (turn == 0 || turn == sv->pid) {
+		turn = stuck_turn_of(RUNDIR, MOUNTINFO, sv->path, true);
+	}
+	if (turn != 0 && turn != sv->pid) {
+		who = talloc_asprintf_append(
+			who, ", where another worker (process %d) got none "
+			"before it", (int)turn);
+	} else {
+		turn = sv->pid;
+	}
+	start_examine(state, turn, who);
+}
+
 /* false: an earlier worker hangs where this one would */
 static bool start_allowed(struct start_state *state)
 {
@@ -360,10 +384,7 @@ static void start_done(struct tevent_req *subreq)
 	ret = channel_hello_recv(subreq, &state->hello);
 	TALLOC_FREE(subreq);
 	if (ret == ETIMEDOUT) {
-		start_examine(state, sv->pid, talloc_asprintf(
-			state, "no answer when opened, for %u.%u s",
-			state->timeout_ms / 1000,
-			state->timeout_ms % 1000 / 100));
+		start_silent(state);
 		subreq = supervisor_kill_send(
 			state, state->ev, sv,
 			state->timeout_ms < START_KILL_MS ? state->timeout_ms

@@ -22,12 +22,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/config.h"
 #include "core/member/mounts.h"
+#include "core/member/stuck.h"
 #include "core/member/wire.h"
 #include "core/probe/ops.h"
 #include "core/probe/syscalls.h"
 
 #define SUPERVISOR STDIN_FILENO
+
+#define MOUNTINFO "/proc/self/mountinfo"
 
 /* For removing the run's directory when nobody waits for it any more */
 #define CLEANUP_MS 10000
@@ -66,6 +70,59 @@ static void read_line(const char *path, char *buf, size_t size)
 	fclose(f);
 }
 
+/* ---- what it opens -------------------------------------------------------- */
+
+/* Its place, and whether a link leads there; in both it waits for its turn */
+struct place {
+	const char *path;
+	bool linked;
+};
+
+/* Returns a descriptor, or -1 with errno; *turn: to be closed (or -1) */
+static int open_place(struct place *place, int *turn)
+{
+	int fd;
+
+	*turn = stuck_turn(RUNDIR, MOUNTINFO, place->path, false);
+	if (*turn == -1 && errno == EINTR) {
+		return -1;
+	}
+	fd = stuck_open(MOUNTINFO, place->path);
+	if (fd != -1 || (errno != ELOOP && errno != EXDEV)) {
+		return fd;
+	}
+	close(*turn);
+	place->linked = true;
+	*turn = stuck_turn(RUNDIR, MOUNTINFO, place->path, true);
+	if (*turn == -1 && errno == EINTR) {
+		return -1;
+	}
+	return open(place->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* The run's directory goes, unless its mount does not answer any more; then
+ * the next run removes it. */
+static void finish(struct probe_worker *worker, const struct place *place,
+		   struct probe_answer *answer)
+{
+	const struct probe_request request = { .op = PROBE_FINISH };
+	pid_t stuck;
+	int turn;
+
+	turn = stuck_turn(RUNDIR, MOUNTINFO, place->path, place->linked);
+	stuck = stuck_find(RUNDIR, MOUNTINFO, place->path);
+	if (stuck != 0) {
+		answer->err = ETIMEDOUT;
+	} else {
+		probe_worker_do(worker, &request, answer);
+	}
+	if (turn != -1) {
+		close(turn);
+	}
+}
+
+/* ---- what it says --------------------------------------------------------- */
+
 /* "rw,relatime" and "rw,user_id=0" as one list */
 static char *join_options(TALLOC_CTX *mem_ctx, const struct mount_line *mount)
 {
@@ -78,7 +135,7 @@ static json_t *describe_mount(TALLOC_CTX *mem_ctx, uint64_t mount_id)
 	struct mount_line *mount = NULL;
 	int ret;
 
-	ret = mount_by_id(mem_ctx, "/proc/self/mountinfo", mount_id, &mount);
+	ret = mount_by_id(mem_ctx, MOUNTINFO, mount_id, &mount);
 	if (ret != 0) {
 		return json_object();
 	}
@@ -154,8 +211,8 @@ static int hello(int place, int err)
 				      "err", err, "info", info));
 }
 
-static int serve_one(struct probe_worker *worker, timer_t timer, char *buf,
-		     size_t *used)
+static int serve_one(struct probe_worker *worker, const struct place *place,
+		     timer_t timer, char *buf, size_t *used)
 {
 	struct probe_request request = {};
 	struct probe_answer answer = {};
@@ -175,11 +232,13 @@ static int serve_one(struct probe_worker *worker, timer_t timer, char *buf,
 	ret = wire_to_request(frame, &request);
 	json_decref(frame);
 	if (ret == 0) {
+		arm_deadline(timer, request.deadline_ms);
 		if (request.op == PROBE_FINISH) {
 			finish_undisturbed();
+			finish(worker, place, &answer);
+		} else {
+			probe_worker_do(worker, &request, &answer);
 		}
-		arm_deadline(timer, request.deadline_ms);
-		probe_worker_do(worker, &request, &answer);
 		arm_deadline(timer, 0);
 	} else {
 		answer.err = ret;
@@ -198,10 +257,12 @@ int main(int argc, char **argv)
 		.sigev_signo = SIGKILL,
 	};
 	struct sigaction end = { .sa_handler = probe_worker_end };
+	struct place place = {};
 	sigset_t none;
 	timer_t timer;
 	size_t used = 0;
-	int place, ret;
+	int turn = -1;
+	int fd, ret;
 
 	if (argc != 2) {
 		fprintf(stderr, "%s: started by pingpong, not by hand\n",
@@ -223,22 +284,24 @@ int main(int argc, char **argv)
 	umask(077);
 	/* until the first request; opening may hang */
 	arm_deadline(timer, 120000);
-	place = open(argv[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	ret = hello(place, place == -1 ? errno : 0);
-	if (place == -1 || ret != 0) {
+	place.path = argv[1];
+	fd = open_place(&place, &turn);
+	ret = hello(fd, fd == -1 ? errno : 0);
+	if (fd == -1 || ret != 0) {
 		return 1;
 	}
+	if (turn != -1) {
+		close(turn);
+	}
 	arm_deadline(timer, 0);
-	probe_worker_init(&worker, place);
+	probe_worker_init(&worker, fd);
 	do {
-		ret = serve_one(&worker, timer, buf, &used);
+		ret = serve_one(&worker, &place, timer, buf, &used);
 	} while (ret == 0 || ret == EINTR);
 	if (worker.keeper) {
 		finish_undisturbed();
 		arm_deadline(timer, CLEANUP_MS);
-		probe_worker_do(&worker, &(struct probe_request){
-					.op = PROBE_FINISH },
-				&(struct probe_answer){});
+		finish(&worker, &place, &(struct probe_answer){});
 	}
 	return 0;
 }

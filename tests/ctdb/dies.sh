@@ -13,10 +13,22 @@ OPTIONS="CTDB_PINGPONG_MAX_AGE=0
 CTDB_PINGPONG_RECHECK_INTERVAL=5" cluster_make 3
 starts "two nodes are OK" 0 1
 
+# stuck NODE: how many workers are left there that cannot be killed
+stuck()
+{
+	on "$1" pgrep -c -f pingpong-worker
+}
+
 about "everything hangs in D state"
 c fault add hang:member=2,op=all,killable=0,resume=1 >"$SCRATCH/fault"
 refused "init ends" 2 "not fit for the cluster lock"
+expect "one worker is stuck" [ "$(stuck 2)" = 1 ]
 refused "and again" 2 "not fit for the cluster lock"
+run on 2 "$PINGPONG" preflight --timeout 5 "$(fs)"
+expect_says "the module's question is answered" '^hung: ' "$OUT"
+run on 2 "$PINGPONG" check --local --no-store --timeout 10 "$(fs)/.ctdb"
+expect "so is the command" [ "$STATUS" = 3 ]
+expect "it is still the only one" [ "$(stuck 2)" = 1 ]
 expect "the others noticed nothing" c wait $PATIENCE 0 1
 c fault clear
 expect "it goes when it can" until_ok $PATIENCE no_worker 2
@@ -26,8 +38,14 @@ about "a running node hangs in D state"
 mark
 c fault add hang:member=2,op=all,killable=0,resume=1 >"$SCRATCH/fault"
 expect "monitor says so" until_ok $PATIENCE said 2 'REFUSED: .*fs/.ctdb'
+# those that were in a call at that moment, and one more (core/member/stuck.h)
 stop 2
+left=$(stuck 2)
+expect "some are stuck" [ "$left" -gt 0 ]
 refused "nor does its ctdbd start anew" 2 "not fit for the cluster lock"
+expect "one more at most is" [ "$(stuck 2)" -le $((left + 1)) ]
+refused "nor once more" 2 "not fit for the cluster lock"
+expect "and none is added" [ "$(stuck 2)" -le $((left + 1)) ]
 c fault clear
 until_ok $PATIENCE no_worker 2
 

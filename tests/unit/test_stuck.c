@@ -10,7 +10,10 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -174,6 +177,124 @@ static void test_behind_a_link(void **state)
 	forget(bed, "8:1");
 }
 
+/* Takes the turn and keeps it until it is killed; *fd: says when it has it */
+static pid_t take_turn(struct bed *bed, const char *path, bool linked, int *fd)
+{
+	int ready[2];
+	pid_t pid;
+
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0) {
+		int turn = stuck_turn(bed->rundir, bed->mountinfo, path,
+				      linked);
+
+		dprintf(ready[1], "%d", turn != -1);
+		pause();
+		_exit(0);
+	}
+	close(ready[1]);
+	*fd = ready[0];
+	return pid;
+}
+
+static bool has_turn(int fd, int wait_ms)
+{
+	struct pollfd poller = { .fd = fd, .events = POLLIN };
+
+	return poll(&poller, 1, wait_ms) == 1;
+}
+
+static void end_turn(pid_t pid, int fd)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	close(fd);
+}
+
+static pid_t turn_of(struct bed *bed, const char *path, bool linked)
+{
+	return stuck_turn_of(bed->rundir, bed->mountinfo, path, linked);
+}
+
+static void forget_turn(struct bed *bed, const char *name)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/turns/%s", bed->rundir, name);
+	assert_int_equal(unlink(path), 0);
+	snprintf(path, sizeof(path), "%s/turns", bed->rundir);
+	rmdir(path);
+}
+
+/* Long enough for one that need not wait; it ends early */
+#define SOON_MS 10000
+#define A_WHILE_MS 200
+
+static void test_turn(void **state)
+{
+	struct bed *bed = *state;
+	pid_t first, second, other;
+	int first_fd, second_fd, other_fd;
+
+	assert_int_equal(turn_of(bed, "/mnt/a", false), 0);
+	first = take_turn(bed, "/mnt/a", false, &first_fd);
+	assert_true(has_turn(first_fd, SOON_MS));
+	assert_int_equal(turn_of(bed, "/mnt/a/other", false), first);
+	second = take_turn(bed, "/mnt/a/x", false, &second_fd);
+	assert_false(has_turn(second_fd, A_WHILE_MS));
+	other = take_turn(bed, "/mnt/ab", false, &other_fd);
+	assert_true(has_turn(other_fd, SOON_MS));
+	/* whatever ends it, it is the next one's */
+	end_turn(first, first_fd);
+	assert_true(has_turn(second_fd, SOON_MS));
+	assert_int_equal(turn_of(bed, "/mnt/a", false), second);
+	end_turn(second, second_fd);
+	end_turn(other, other_fd);
+	assert_int_equal(turn_of(bed, "/mnt/a", false), 0);
+	forget_turn(bed, "0:40");
+	forget_turn(bed, "0:41");
+}
+
+/* A link's turn is nobody else's; the mount it lies on is not stuck. */
+static void test_turn_of_a_link(void **state)
+{
+	struct bed *bed = *state;
+	char name[64], path[256];
+	glob_t found = {};
+	pid_t link;
+	int link_fd;
+
+	link = take_turn(bed, "/srv/link", true, &link_fd);
+	assert_true(has_turn(link_fd, SOON_MS));
+	assert_int_equal(turn_of(bed, "/srv/link", true), link);
+	assert_int_equal(turn_of(bed, "/srv/other", true), 0);
+	assert_int_equal(turn_of(bed, "/srv/link", false), 0);
+	end_turn(link, link_fd);
+	snprintf(path, sizeof(path), "%s/turns/8:1-*", bed->rundir);
+	assert_int_equal(glob(path, 0, NULL, &found), 0);
+	snprintf(name, sizeof(name), "%s", basename(found.gl_pathv[0]));
+	globfree(&found);
+	forget_turn(bed, name);
+}
+
+/* It hung when it was its turn: on this mount, and nowhere else. */
+static void test_hung_in_turn(void **state)
+{
+	struct bed *bed = *state;
+	int fd = -1;
+
+	end_it(bed);
+	bed->pid = take_turn(bed, "/mnt/a/x", false, &fd);
+	assert_true(has_turn(fd, SOON_MS));
+	assert_int_equal(record(bed, "/mnt/a/x", NULL), 0);
+	assert_int_equal(find(bed, "/mnt/a/y"), bed->pid);
+	assert_int_equal(find(bed, "/mnt/ab"), 0);
+	close(fd);
+	forget(bed, "0:40");
+	forget_turn(bed, "0:40");
+}
+
 static void test_relative(void **state)
 {
 	struct bed *bed = *state;
@@ -315,6 +436,9 @@ int main(void)
 		TEST(test_hung_at_mount_point),
 		TEST(test_hung_below),
 		TEST(test_behind_a_link),
+		TEST(test_turn),
+		TEST(test_turn_of_a_link),
+		TEST(test_hung_in_turn),
 		TEST(test_relative),
 		TEST(test_gone),
 		TEST(test_zombie),
