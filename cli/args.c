@@ -19,7 +19,7 @@
 
 /* As popt leaves them; strings are malloc'ed */
 struct raw {
-	int local, json, no_store, quick;
+	int local, json, no_store, quick, ctdb;
 	char *uses, *checks, *thorough, *timeout, *rsh, *seed, *history;
 	char *hosts_file, *nodes, *html, *save, *compare, *step;
 };
@@ -265,7 +265,13 @@ static const char *parse_places(TALLOC_CTX *mem_ctx, poptContext pc,
 		}
 		n++;
 	}
-	return n > 0 ? NULL : "expected: [HOST:]DIRECTORY...";
+	if (args->ctdb && (n > 1 || (n == 1 && args->places[0][0] != '/'))) {
+		return talloc_asprintf(
+			mem_ctx, "--ctdb '%s': expected one absolute "
+			"DIRECTORY, a share's, or none",
+			args->places[n - 1]);
+	}
+	return n > 0 || args->ctdb ? NULL : "expected: [HOST:]DIRECTORY...";
 }
 
 /* A baseline: part of a file's name */
@@ -334,6 +340,12 @@ static const char *parse_check(TALLOC_CTX *mem_ctx, poptContext pc,
 {
 	const char *error = NULL;
 
+	args->ctdb = raw->ctdb;
+	if (args->ctdb && (raw->local || raw->hosts_file != NULL ||
+			   raw->nodes != NULL)) {
+		return "'--ctdb' takes all of CTDB's nodes: expected no "
+		       "'--local', '--hosts-file' or '--nodes' with it";
+	}
 	args->store = !raw->no_store;
 	args->uses = USES_DEFAULT;
 	if (raw->uses != NULL) {
@@ -478,6 +490,9 @@ const char *check_args_parse(TALLOC_CTX *mem_ctx, int argc, const char **argv,
 		  "S" },
 		{ "timeout", '\0', POPT_ARG_STRING, &raw.timeout, 0,
 		  "seconds for all of it (60, more with --thorough)", "S" },
+		{ "ctdb", '\0', POPT_ARG_NONE, &raw.ctdb, 0,
+		  "with CTDB's other nodes, through their resident agents: "
+		  "the cluster lock's directory, or a share's", NULL },
 		{ "no-store", '\0', POPT_ARG_NONE, &raw.no_store, 0,
 		  "do not record the verdict", NULL },
 		{ "save", '\0', POPT_ARG_STRING, &raw.save, 0,

@@ -19,6 +19,8 @@ struct check_args {
 					 * of the next two */
 	const char *hosts_file;		/* or NULL */
 	const char *nodes;		/* or NULL */
+	bool ctdb;			/* one place at most, a DIRECTORY */
+	const struct member_link *links;	/* set by ctdb_visit() */
 	bool local;
 	unsigned uses;			/* bits that decide the exit status */
 	const struct check **checks;	/* NULL-terminated, as they run */

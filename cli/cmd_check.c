@@ -181,17 +181,25 @@ static int judge(TALLOC_CTX *mem_ctx, const struct job *job,
 	return status == 0 ? job_report(job, report) : status;
 }
 
-static int check(TALLOC_CTX *mem_ctx, const struct check_args *args)
+static int check(TALLOC_CTX *mem_ctx, struct check_args *args)
 {
 	struct job job = {
 		.args = args,
 		.checks = args->checks,
 		.timeout_ms = args->timeout_ms,
+		.ev = tevent_context_init(mem_ctx),
 	};
 	json_t *baseline = NULL;
 	int status;
 
+	if (job.ev == NULL) {
+		cli_say("%s", strerror(ENOMEM));
+		return EX_SOFTWARE;
+	}
 	status = baseline_open(args->compare, &baseline);
+	if (status == 0) {
+		status = hosts_visit(mem_ctx, job.ev, args);
+	}
 	if (status == 0) {
 		status = history_open(&job);
 	}

@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sysexits.h>
 
+#include "cli/cli.h"
 #include "cli/hosts.h"
 #include "core/config.h"
 #include "core/verdict/verdict.h"
@@ -12,6 +14,7 @@
 #include <unistd.h>
 
 #include "ctdb-events/nodes.h"
+#include "ctdb-events/visit.h"
 #endif
 
 #define LINE_BYTES 1024
@@ -196,7 +199,47 @@ static const char *nodes_hosts(TALLOC_CTX *mem_ctx, const char *spec,
 	}
 	return pick_nodes(mem_ctx, spec, nodes, hosts);
 }
+
+static void say_line(const char *line)
+{
+	cli_say("%s", line);
+}
+
+static int visit(TALLOC_CTX *mem_ctx, struct tevent_context *ev,
+		 struct check_args *args)
+{
+	struct ctdb_nodes *nodes = NULL;
+	struct member_link *links = NULL;
+	const char *why = read_nodes(mem_ctx, &nodes);
+	int ret;
+
+	if (why == NULL && nodes->own == NULL) {
+		why = "none of CTDB's nodes is this host";
+	}
+	if (why != NULL) {
+		cli_say("--ctdb: %s", why);
+		return EX_UNAVAILABLE;
+	}
+	ret = visit_nodes(mem_ctx, ev, nodes, args->places[0], say_line,
+			  &args->places, &links, &why);
+	if (ret != 0) {
+		cli_say("--ctdb: %s", why);
+		return ret == ENOENT ? EX_USAGE : EX_UNAVAILABLE;
+	}
+	args->links = links;
+	return 0;
+}
 #else
+static int visit(TALLOC_CTX *mem_ctx, struct tevent_context *ev,
+		 struct check_args *args)
+{
+	(void)mem_ctx;
+	(void)ev;
+	(void)args;
+	cli_say("--ctdb: this build is without CTDB, expected --hosts-file");
+	return EX_UNAVAILABLE;
+}
+
 static const char *nodes_hosts(TALLOC_CTX *mem_ctx, const char *spec,
 			       const char ***hosts)
 {
@@ -274,4 +317,10 @@ const char *hosts_expand(TALLOC_CTX *mem_ctx, struct check_args *args)
 						 : args->nodes);
 	}
 	return put_hosts(mem_ctx, hosts, args);
+}
+
+int hosts_visit(TALLOC_CTX *mem_ctx, struct tevent_context *ev,
+		struct check_args *args)
+{
+	return args->ctdb ? visit(mem_ctx, ev, args) : 0;
 }

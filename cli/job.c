@@ -157,6 +157,7 @@ static int run(struct job *job, const char *worker)
 		.reach = {
 			.worker = worker,
 			.rsh = job->args->rsh,
+			.links = job->args->links,
 			.connect_ms = connect_ms(job->timeout_ms),
 			.lifetime_ms = job->timeout_ms + GRACE_MS,
 			.said_fn = host_said,
@@ -244,7 +245,9 @@ int job_run(TALLOC_CTX *mem_ctx, struct job *job)
 	int ret;
 
 	job->begin = tevent_timeval_current();
-	job->ev = tevent_context_init(mem_ctx);
+	if (job->ev == NULL) {
+		job->ev = tevent_context_init(mem_ctx);
+	}
 	if (job->ev == NULL || worker == NULL) {
 		cli_say("%s", strerror(ENOMEM));
 		return EX_SOFTWARE;

@@ -29,9 +29,9 @@ struct job {
 	void (*rate_fn)(const struct run_rate *rate, void *private_data);
 	void *private_data;		/* told each second of a sweep */
 	bool quiet;			/* no line of progress */
+	struct tevent_context *ev;	/* or NULL: job_run() makes one */
 
 	struct timeval begin;
-	struct tevent_context *ev;
 	struct tevent_req *req;		/* NULL: over */
 	struct progress progress;
 	int signal;			/* that ended it, or 0 */

@@ -15,6 +15,10 @@
  *				nodes, and store the verdict; "checking": it is
  *				no such path
  *   status			what the agent knows
+ *   reach			how this node reaches the others' agents: four
+ *				lines, "port P", "key FILE" or "key" (none),
+ *				"own ADDRESS", "lock DIRECTORY" of the cluster
+ *				lock or "lock" (it is no file)
  *   quit			the agent ends, and the connection with it
  */
 #ifndef PINGPONG_CTDB_EVENTS_DOOR_H

@@ -199,6 +199,27 @@ static void answer_status(struct resident *resident)
 	talloc_free(frame);
 }
 
+/* For one who reaches the other nodes himself: see door.h */
+static void answer_reach(struct resident *resident)
+{
+	const struct finding *lock = rounds_finding(resident->rounds, 0);
+	const char *directory = lock->target->directory;
+	const char *key = resident->options->key;
+	TALLOC_CTX *frame = talloc_new(resident);
+	const char *lines[] = {
+		talloc_asprintf(frame, "port %u",
+				(unsigned)resident->options->port),
+		talloc_asprintf(frame, "key %s", key != NULL ? key : ""),
+		talloc_asprintf(frame, "own %s", resident->nodes->own->text),
+		talloc_asprintf(frame, "lock %s",
+				directory != NULL ? directory : ""),
+		NULL,
+	};
+
+	door_answer(resident->door, "reach", DOOR_OK, lines);
+	talloc_free(frame);
+}
+
 /* ---- questions ---------------------------------------------------------- */
 
 static void asked_event(struct resident *resident, const char *what)
@@ -255,6 +276,8 @@ static void asked(const char *what, void *private_data)
 		asked_event(resident, what);
 	} else if (strcmp(what, "status") == 0) {
 		answer_status(resident);
+	} else if (strcmp(what, "reach") == 0) {
+		answer_reach(resident);
 	} else if (strncmp(what, DOOR_CHECK, sizeof(DOOR_CHECK) - 1) == 0) {
 		asked_path(resident, what);
 	} else if (strcmp(what, "quit") == 0) {
