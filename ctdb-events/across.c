@@ -68,17 +68,9 @@ static void across_step_done(struct tevent_req *req);
 static void pair_link(struct pair *pair, unsigned end, int fd);
 static void pair_done(struct tevent_req *subreq);
 
-static uint64_t now_ms(void)
-{
-	struct timespec ts = {};
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
 static unsigned left_ms(const struct across_state *state)
 {
-	uint64_t now = now_ms() + END_MS;
+	uint64_t now = channel_now_ms() + END_MS;
 
 	return now < state->end_ms ? (unsigned)(state->end_ms - now) : 1;
 }
@@ -740,7 +732,7 @@ struct tevent_req *across_send(TALLOC_CTX *mem_ctx, struct tevent_context *ev,
 	}
 	state->ev = ev;
 	state->across = across;
-	state->end_ms = now_ms() + across->timeout_ms;
+	state->end_ms = channel_now_ms() + across->timeout_ms;
 	talloc_set_destructor(state, across_destructor);
 	ret = across_prepare(state);
 	expiry = tevent_add_timer(

@@ -39,6 +39,7 @@ struct guest {
 	struct wire *wire;
 	json_int_t id;			/* of the open question; 0: none */
 	char what[MAX_WHAT];
+	uint64_t asked_ms;		/* CLOCK_MONOTONIC */
 };
 
 static int guest_destructor(struct guest *guest)
@@ -69,6 +70,7 @@ static void guest_frame(json_t *frame, void *private_data)
 		return;
 	}
 	guest->id = id;
+	guest->asked_ms = channel_now_ms();
 	strcpy(guest->what, what);
 	door->asked_fn(guest->what, door->private_data);
 }
@@ -161,17 +163,31 @@ void door_answer(struct door *door, const char *what,
 	}
 }
 
-void door_answer_all(struct door *door, const char *prefix,
-		     enum door_outcome outcome, const char *const *lines)
+const char *door_answer_if(
+	struct door *door, const char *prefix, enum door_outcome outcome,
+	const char *const *lines,
+	bool (*answered_fn)(const char *what, uint64_t asked_ms,
+			    void *private_data))
 {
 	struct guest *guest = NULL;
+	const char *left = NULL;
 
 	for (guest = door->guests; guest != NULL; guest = guest->next) {
-		if (guest->id != 0 &&
-		    strncmp(guest->what, prefix, strlen(prefix)) == 0) {
+		bool answered;
+
+		if (guest->id == 0 ||
+		    strncmp(guest->what, prefix, strlen(prefix)) != 0) {
+			continue;
+		}
+		answered = answered_fn(guest->what, guest->asked_ms,
+				       door->private_data);
+		if (answered) {
 			guest_answer(guest, outcome, lines);
+		} else if (left == NULL) {
+			left = guest->what;
 		}
 	}
+	return left;
 }
 
 static int door_destructor(struct door *door)

@@ -54,9 +54,16 @@ int door_open(TALLOC_CTX *mem_ctx, struct tevent_context *ev, const char *path,
 void door_answer(struct door *door, const char *what,
 		 enum door_outcome outcome, const char *const *lines);
 
-/* Answer all whose question begins with this. */
-void door_answer_all(struct door *door, const char *prefix,
-		     enum door_outcome outcome, const char *const *lines);
+/*
+ * Answer those whose question begins with this, and which answered_fn tells
+ * to be answered; asked_ms: when it was asked (CLOCK_MONOTONIC). Returns the
+ * first one that is left, as long as its guest is there, or NULL.
+ */
+const char *door_answer_if(
+	struct door *door, const char *prefix, enum door_outcome outcome,
+	const char *const *lines,
+	bool (*answered_fn)(const char *what, uint64_t asked_ms,
+			    void *private_data));
 
 /*
  * The other side: ask and wait. Returns 0 with *outcome and *lines

@@ -429,22 +429,44 @@ static void mounts_changed(void *private_data)
 
 /* ---- rounds ------------------------------------------------------------- */
 
+/* A check that began before the question is no answer to it. */
+static bool path_answered(const char *what, uint64_t asked_ms,
+			  void *private_data)
+{
+	const struct resident *resident = talloc_get_type_abort(
+		private_data, struct resident);
+	const struct finding *finding = rounds_finding_of(
+		resident->rounds, what + sizeof(DOOR_CHECK) - 1);
+
+	return finding == NULL || finding->begun_ms >= asked_ms;
+}
+
+/* A round is over; another one is for those who asked in the middle of it. */
+static void answer_paths(struct resident *resident)
+{
+	const char **lines = rounds_lines(resident, resident->rounds, true);
+	const char *left = NULL;
+
+	left = door_answer_if(resident->door, DOOR_CHECK, DOOR_OK,
+			      lines != NULL ? (const char *const *)lines
+					    : no_lines, path_answered);
+	talloc_free(lines);
+	if (left != NULL) {
+		asked_path(resident, left);
+	}
+}
+
 static void news(bool round_over, void *private_data)
 {
 	struct resident *resident = talloc_get_type_abort(private_data,
 							  struct resident);
-	TALLOC_CTX *frame = NULL;
 
 	answer(resident, "init");
 	if (!round_over) {
 		return;
 	}
 	answer(resident, "startup");
-	frame = talloc_new(resident);
-	door_answer_all(resident->door, DOOR_CHECK, DOOR_OK,
-			(const char *const *)rounds_lines(
-				frame, resident->rounds, true));
-	talloc_free(frame);
+	answer_paths(resident);
 	if (resident->settling == NULL) {
 		keep_mounts(resident);
 	}

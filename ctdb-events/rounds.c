@@ -9,6 +9,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "core/member/channel.h"
 #include "ctdb-events/clusterlock.h"
 #include "ctdb-events/log.h"
 #include "ctdb-events/mmap.h"
@@ -534,6 +535,7 @@ static void round_check(struct round *round, struct finding *finding)
 	struct tevent_req *subreq = NULL;
 
 	round->finding = finding;
+	finding->begun_ms = channel_now_ms();
 	round->across = (struct across){
 		.options = config->options,
 		.worker = config->worker,
@@ -626,20 +628,29 @@ static bool lies_there(const struct target *target, const char *path)
 	return false;
 }
 
-int rounds_begin_path(struct rounds *rounds, const char *path)
+const struct finding *rounds_finding_of(const struct rounds *rounds,
+					const char *path)
 {
 	size_t i;
 
 	for (i = 0; i < rounds->num; i++) {
-		const struct target *target = rounds->findings[i].target;
-		bool there = lies_there(target, path);
+		bool there = lies_there(rounds->findings[i].target, path);
 
-		if (!there) {
-			continue;
+		if (there) {
+			return &rounds->findings[i];
 		}
-		return rounds->round == NULL ? begin(rounds, target) : 0;
 	}
-	return ENOENT;
+	return NULL;
+}
+
+int rounds_begin_path(struct rounds *rounds, const char *path)
+{
+	const struct finding *finding = rounds_finding_of(rounds, path);
+
+	if (finding == NULL) {
+		return ENOENT;
+	}
+	return rounds->round == NULL ? begin(rounds, finding->target) : 0;
 }
 
 void rounds_past_setup(struct rounds *rounds)

@@ -25,6 +25,7 @@ struct finding {
 	bool refused;
 	bool doubted;			/* the last round saw it otherwise */
 	time_t when;			/* of the last check */
+	uint64_t begun_ms;		/* its begin (CLOCK_MONOTONIC) */
 	const char **lines;		/* NULL-terminated */
 	struct across_result *result;	/* of the last check, or NULL */
 };
@@ -54,6 +55,10 @@ int rounds_begin(struct rounds *rounds);
 /* Begin one of this target only, if none is under way; by a path that lies
  * there. Returns 0, ENOENT (no target has the path), ENOMEM. */
 int rounds_begin_path(struct rounds *rounds, const char *path);
+
+/* The finding of the target where a path lies, NULL: none has it */
+const struct finding *rounds_finding_of(const struct rounds *rounds,
+					const char *path);
 
 /* Check again after so many seconds, or earlier. */
 void rounds_hurry(struct rounds *rounds, unsigned seconds);

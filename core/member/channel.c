@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <errno.h>
+#include <time.h>
 
 #include "core/member/channel.h"
 #include "core/member/wire.h"
@@ -126,6 +127,14 @@ struct channel *channel_create(TALLOC_CTX *mem_ctx, struct tevent_context *ev,
 bool channel_gone(const struct channel *channel)
 {
 	return channel->wire == NULL;
+}
+
+uint64_t channel_now_ms(void)
+{
+	struct timespec ts = {};
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
 struct timeval channel_deadline(unsigned timeout_ms)

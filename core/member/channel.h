@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <jansson.h>
+#include <stdint.h>
 #include <talloc.h>
 #include <tevent.h>
 
@@ -53,6 +54,9 @@ int channel_ask_recv(struct tevent_req *req, json_t **answer);
 
 /* The errno a request ended with (ETIMEDOUT, ENOMEM, its own), 0: done. */
 int channel_req_error(struct tevent_req *req);
+
+/* CLOCK_MONOTONIC */
+uint64_t channel_now_ms(void);
 
 /* Absolute time for tevent_req_set_endtime() */
 struct timeval channel_deadline(unsigned timeout_ms);
