@@ -3,7 +3,8 @@
 #
 # What an administrator and a client see of a running cluster: pingpong check
 # --ctdb; a client's session and ctdb's status while a bad node is refused; a
-# node whose agent cannot be reached; a share whose directory is gone.
+# share that hangs in startup; a node whose agent cannot be reached; a share
+# whose directory is gone.
 # limit: 400
 
 # shellcheck source=tests/ctdb/lib.sh
@@ -115,6 +116,24 @@ exec 7>&-
 expect "the client ends in order" wait $client
 expect_not "and had no error" grep -e NT_STATUS "$SCRATCH/session"
 c fault clear
+
+# Another mount of the cluster's on the share's directory, which is all that
+# hangs.
+about "a share that hangs, from startup on"
+on 2 "$BUILD/tests/clusterfs/clusterfs" -d --join "$CLUSTER/fs.sock" \
+	--member 3 "$share"
+c fault add hang:member=3,op=all,resume=1 >"$SCRATCH/fault"
+mark
+c start 2
+expect "startup says that it hangs" until_ok $PATIENCE said 2 \
+	"REFUSED: '$share' is not fit for share \[data\]"
+expect_not "smbd is not started" on 2 pgrep -x smbd
+expect "the others are OK" c wait $PATIENCE 0 1
+c fault clear
+until_ok $PATIENCE on 2 umount "$share"
+expect "without it all are OK" c wait $PATIENCE
+expect "and smbd runs" on 2 pgrep -x smbd
+stop 2
 
 about "a node without an agent"
 on 2 rm /etc/ctdb/events/legacy/00.pingpong.script
