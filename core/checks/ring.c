@@ -32,6 +32,7 @@
 #define SLICE_FIRST_MS 20
 #define SLICE_RATE_MS 20
 #define SLICE_TURNS 4
+#define SLICE_TURNS_LEAN 2
 
 /* Steps that a member keeps of a slice; a ring on tmpfs makes as many in it */
 #define SLICE_STEPS 8192
@@ -110,7 +111,8 @@ static void ring_open_again(struct tevent_req *subreq);
 
 static unsigned slice_ms(const struct ringrun *rr)
 {
-	uint64_t need = run_lock_ns(rr->run) * rr->num * SLICE_TURNS /
+	uint64_t need = run_lock_ns(rr->run) * rr->num *
+			(script_lean(rr->run) ? SLICE_TURNS_LEAN : SLICE_TURNS) /
 			1000000;
 	unsigned most = run_left_ms(rr->run) / 2;
 	uint64_t ms = rr->judged ? SLICE_FIRST_MS : SLICE_RATE_MS;
@@ -126,6 +128,10 @@ static unsigned slice_ms(const struct ringrun *rr)
 
 		ms = missing < SLICE_MIN_MS ? SLICE_MIN_MS :
 		     missing < longest ? (uint64_t)missing + 1 : longest;
+	}
+	if (rr->turns == 0 && need < 2 * rr->ns / 1000000) {
+		/* its end may have interrupted what was about to be granted */
+		need = 2 * rr->ns / 1000000;
 	}
 	if (need < ms) {
 		return (unsigned)ms;
@@ -824,7 +830,8 @@ static bool slices_enough(const struct ringrun_state *state)
 		return is_stuck(state);
 	}
 	if (elapsed_ms >= rr->max_ms) {
-		return rr->turns >= rr->least || elapsed_ms >= rr->most_ms;
+		return rr->turns >= rr->least ||
+		       elapsed_ms >= rr->most_ms || script_lean(rr->run);
 	}
 	return rr->turns >= rr->enough;
 }

@@ -1024,7 +1024,7 @@ static bool enough(const struct rounds_state *state)
 	enum outcome outcome = state->result->outcome;
 	bool done = state->trial >= trials(state);
 	bool sure = violation_bound(state->compared, 0) <= RUN_THOROUGH_RATE;
-	bool over = sure || ms >= budget_ms(state->run);
+	bool over = sure || ms >= budget_ms(state->run) || state->r->brief;
 	unsigned left = run_left_ms(state->run);
 
 	if (state->check->go_on) {

@@ -1357,7 +1357,9 @@ static unsigned run_keeper(const struct run *run)
 {
 	unsigned i;
 
-	for (i = 0; i < RUN_KEEPERS && i < run->num_members; i++) {
+	unsigned num = run_slow(run) ? 1 : RUN_KEEPERS;
+
+	for (i = 0; i < num && i < run->num_members; i++) {
 		if (!run->kept[i].tried && !member_gone(run->members[i])) {
 			return i;
 		}
@@ -1365,22 +1367,28 @@ static unsigned run_keeper(const struct run *run)
 	return RUN_KEEPERS;
 }
 
-/* Is it asked for, and is it known what a lock call does? */
+/* Is it asked for, is it known what a lock call does, and will those who keep
+ * one live? */
 static bool run_wants_keepers(const struct run_state *state)
 {
 	const struct run *run = state->run;
+	bool wanted = false;
 	size_t i;
 
-	if (run->locks == 0 || run_slow(run) || run->away != NULL ||
+	if (run->locks == 0 || run->away != NULL ||
 	    run_broken(run, NEEDS_LOCKS) || run_left_ms(run) == 0) {
 		return false;
 	}
 	for (i = state->next; i < state->result->num_results; i++) {
-		if (state->result->results[i]->check == &check_lock_idle) {
-			return true;
+		const struct check *check = state->result->results[i]->check;
+
+		wanted = wanted || check == &check_lock_idle;
+		if (check == &check_lock_release) {
+			/* it kills them */
+			return false;
 		}
 	}
-	return false;
+	return wanted;
 }
 
 static void run_keep(struct tevent_req *req, unsigned member)

@@ -73,6 +73,38 @@ while read -r line; do
 	expect "$line" bash -c "$line || [ \$? = 1 ]" </dev/null
 done <list
 
+# ---- the table of faults is that of the matrix
+
+about "pingpong-faults.7"
+rows_of_page()
+{
+	python3 - "$DOC/pingpong-faults.7.xml" <<-'END'
+	import sys
+	import xml.dom.minidom as dom
+	def text(e):
+	    return e.data if e.nodeType == e.TEXT_NODE else \
+	        ''.join(text(c) for c in e.childNodes)
+	rows = dom.parse(sys.argv[1]).getElementsByTagName('tbody')[0]
+	for row in rows.getElementsByTagName('row'):
+	    print(' | '.join(text(e) for e in
+	                     row.getElementsByTagName('entry')))
+	END
+}
+rows_of_matrix()
+{
+	sed -n '/cat <<-END$/,/^\tEND$/p' "$TESTS/system/matrix.sh" |
+		sed '1d; $d; s/[ \t]*|[ \t]*/|/g; s/^[ \t]*//' |
+		awk -F'|' -v OFS=' | ' '{
+			named = $4
+			gsub(/=[a-z]+/, " (&)", named)
+			gsub(/\(=/, "(", named)
+			print $1, $2, named, $6 == "" ? "-" : $6
+		}'
+}
+rows_of_matrix >rows
+expect "there are rows" [ "$(wc -l <rows)" -gt 40 ]
+expect "the page has them all, and no others" diff rows <(rows_of_page)
+
 # ---- options
 
 for command in check sweep status; do

@@ -3,7 +3,7 @@
 #
 # F13: slow storage is slow, with the limit of CTDB's that it misses, and
 # nothing worse; and what misses none passes.
-# limit: 400
+# limit: 200
 
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
@@ -27,7 +27,7 @@ unmounts
 
 about "one lock a second"
 mounts clusterfs 2 slow:rate=1
-check_exit 0 "exit status" --for $USES --timeout 180 "$MNT"/node*
+check_exit 0 "exit status, in the default time" --for $USES "$MNT"/node*
 nothing_worse
 expect_outcome slow lock.supported lock.ring
 expect_jq "the limit is named" 'any(.checks[];
