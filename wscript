@@ -320,17 +320,20 @@ def build_tests(bld):
             of_ctdb = '#include "ctdb-events/' in source.read()
             if of_ctdb and not bld.env.WITH_CTDB:
                 continue
-            files = [source]
-            if '#include "vfs_pingpong/gate.h"' in source.read():
-                files.append('vfs_pingpong/gate.c')
-            program(bld, target(source), files,
+            program(bld, target(source), with_gate(source),
                     bld.env.EVENTS + CORE + ' CMOCKA POPT', install_path=None)
     if bld.env.LIB_FUSE3:
         program(bld, 'tests/clusterfs/clusterfs',
                 sources(bld, 'tests/clusterfs/*.c'), 'FUSE3',
                 install_path=None)
     for source in sources(bld, 'tests/bench/*.c'):
-        program(bld, target(source), [source], CORE, install_path=None)
+        program(bld, target(source), with_gate(source), CORE,
+                install_path=None)
+
+
+def with_gate(source):
+    gate = '#include "vfs_pingpong/gate.h"' in source.read()
+    return [source, 'vfs_pingpong/gate.c'] if gate else [source]
 
 
 def target(source):
