@@ -358,9 +358,17 @@ static int mounts_like_line(const char *line, void *private_data)
 	size_t num = talloc_array_length(state->mounts);
 	struct mount_line **mounts = NULL;
 	struct mount_line *other = NULL;
+	unsigned major = 0, minor = 0;
 	bool alike;
 	int ret;
 
+	/* there may be thousands, which are not worth the parsing */
+	ret = sscanf(line, "%*u %*u %u:%u ", &major, &minor);
+	alike = ret == 2 && major == state->mount->major &&
+		minor == state->mount->minor;
+	if (!alike && !leads_to(line, state->mount->point)) {
+		return 0;
+	}
 	ret = mount_line_parse(state->mounts, line, &other);
 	if (ret != 0) {
 		return ret;
