@@ -329,6 +329,8 @@ def build_tests(bld):
     for source in sources(bld, 'tests/bench/*.c'):
         program(bld, target(source), with_gate(source), CORE,
                 install_path=None)
+    for source in sources(bld, 'tests/hostile/*.c'):
+        program(bld, target(source), [source], '', install_path=None)
 
 
 def with_gate(source):
