@@ -64,17 +64,19 @@ pid_t stuck_turn_of(const char *rundir, const char *mountinfo,
 		    const char *path, bool linked);
 
 /*
- * For a worker only: open the directory, without leaving the mount that its path names, the mount
- * point first. Returns a descriptor, or -1 with errno; ELOOP, EXDEV: a
- * symbolic link leads off that mount.
+ * For a worker only: open the directory without leaving the mount that its
+ * path names, the mount point first. Returns a descriptor, or -1 with errno;
+ * ELOOP, EXDEV: a symbolic link leads off that mount.
  */
 int stuck_open(const char *mountinfo, const char *path);
 
 /*
  * Record a worker that was started for this path. mount: NULL if it hung
- * before it could say; if it was its turn, it hung on this mount. Returns 0, EPERM (the directory is not ours alone, or
- * we are not root), EINVAL (no such process; a path with a newline), ENOENT
- * (no mount), ENOMEM, or the errno of the write.
+ * before it could say; if it was its turn, it hung on this mount.
+ *
+ * Returns 0, EPERM (the directory is not ours alone, or we are not root),
+ * EINVAL (no such process; a path with a newline), ENOENT (no mount), ENOMEM,
+ * or the errno of the write.
  */
 int stuck_record(const char *rundir, const char *mountinfo, const char *path,
 		 pid_t pid, const struct stuck_mount *mount);

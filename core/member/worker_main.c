@@ -70,7 +70,7 @@ static void read_line(const char *path, char *buf, size_t size)
 	fclose(f);
 }
 
-/* ---- what it opens -------------------------------------------------------- */
+/* ---- what it opens ------------------------------------------------------- */
 
 /* Its place, and whether a link leads there; in both it waits for its turn */
 struct place {
@@ -121,7 +121,7 @@ static void finish(struct probe_worker *worker, const struct place *place,
 	}
 }
 
-/* ---- what it says --------------------------------------------------------- */
+/* ---- what it says -------------------------------------------------------- */
 
 /* "rw,relatime" and "rw,user_id=0" as one list */
 static char *join_options(TALLOC_CTX *mem_ctx, const struct mount_line *mount)
