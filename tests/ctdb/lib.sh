@@ -22,7 +22,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
 # More than any step takes on a busy machine
-PATIENCE=60
+PATIENCE=120
 
 need ctdbd ctdb
 [ -x "$BUILD/cli/pingpong" ] || skip_all "no pingpong was built"

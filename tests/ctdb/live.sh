@@ -5,7 +5,8 @@
 # --ctdb; a client's session and ctdb's status while a bad node is refused; a
 # share that hangs in startup; a node whose agent cannot be reached; a share
 # whose directory is gone.
-# limit: 400
+# by name only: not yet seen to pass three times
+# limit: 600
 
 # shellcheck source=tests/ctdb/lib.sh
 . "$(dirname "$0")/lib.sh"
