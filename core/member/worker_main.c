@@ -24,6 +24,7 @@
 
 #include "core/config.h"
 #include "core/member/mounts.h"
+#include "core/member/privilege.h"
 #include "core/member/stuck.h"
 #include "core/member/wire.h"
 #include "core/probe/ops.h"
@@ -293,6 +294,7 @@ int main(int argc, char **argv)
 	if (turn != -1) {
 		close(turn);
 	}
+	privilege_drop();
 	arm_deadline(timer, 0);
 	probe_worker_init(&worker, fd);
 	do {
