@@ -343,7 +343,8 @@ def target(source):
 
 
 def build_doc(bld):
-    bld.install_files('${DOCDIR}', 'README.md doc/fit-for-ctdb.md')
+    bld.install_files('${DOCDIR}', 'README.md doc/fit-for-ctdb.md '
+                                 'doc/threat-model.md')
     bld.install_as('${PREFIX}/share/bash-completion/completions/pingpong',
                    'doc/pingpong.bash')
     if not bld.env.XSLTPROC:
