@@ -342,6 +342,8 @@ static void shared_build(struct script *s)
 	step_lock(s, A, 0, F_RDLCK, 0, 10, WANT_DONE);
 	means(step_lock(s, B, 0, F_RDLCK, 0, 10, WANT_DONE),
 	      "a downgraded lock still excludes readers");
+	means(step_lock(s, B, 0, F_WRLCK, 0, 10, WANT_REFUSED),
+	      "a downgraded lock is lost");
 	step_unlock(s, B, 0, 0, 10);
 	step_unlock(s, A, 0, 0, 10);
 

@@ -401,6 +401,38 @@ static void hook_offset_bits(struct fault *fault, struct event *ev)
 	lock->end = end < start ? INT64_MAX : end;
 }
 
+static void hook_confused(struct fault *fault, struct event *ev)
+{
+	struct lock own = *ev->lock;
+	struct lock *lock = ev->lock;
+
+	own.type = F_UNLCK;
+	lock_find_own(&own);
+	if (lock->type == F_UNLCK) {
+		if (param_is(fault, "how", "unlock")) {
+			lock->start = 0;
+			lock->end = INT64_MAX;
+		}
+		return;
+	}
+	if (lock->type == F_WRLCK) {
+		return;
+	}
+	if (param_is(fault, "how", "downgrade")) {
+		lock->type = own.type == F_UNLCK ? F_RDLCK : F_UNLCK;
+	} else if (param_is(fault, "how", "readers")) {
+		ev->nothing = own.type == F_UNLCK;
+	} else if (!param_is(fault, "how", "unlock")) {
+		lock->type = F_WRLCK;
+	}
+}
+
+static void hook_half(struct fault *fault, struct event *ev)
+{
+	(void)fault;
+	ev->size -= ev->size / 2;
+}
+
 static void hook_read_only(struct fault *fault, struct event *ev)
 {
 	(void)fault;
@@ -488,6 +520,11 @@ static const struct fault_type types[] = {
 	  "restart (all of them), lease (seconds=T after it was granted), "
 	  "max (the oldest of more than max=N on a file), foreign (by "
 	  "another owner's unlock)", hook_lost },
+	{ "confused-locks", "F8", AT_LOCK, AT_LOCK, OP_LOCK | OP_UNLOCK,
+	  "how ", "a read lock excludes readers (how=shared), holds nothing "
+	  "(readers) or ends the write lock that it should downgrade "
+	  "(downgrade); an unlock frees all that its owner has on the file "
+	  "(unlock)", hook_confused },
 	{ "mixed-owner", "F9", AT_LOCK | AT_FLUSH, AT_LOCK | AT_FLUSH,
 	  OP_ANY, "how ",
 	  "owners are mixed up: how=close (any close of a shared descriptor "
@@ -505,6 +542,8 @@ static const struct fault_type types[] = {
 	  "the member sees names as they were: seconds=T", hook_stale },
 	{ "lost-writes", "F10", AT_WRITE, AT_WRITE, OP_ANY, "",
 	  "a write succeeds and does nothing", hook_nothing },
+	{ "torn-writes", "F10", AT_WRITE, AT_WRITE, OP_ANY, "",
+	  "a write succeeds and only its first half is there", hook_half },
 	{ "append-overwrites", "F10", AT_WRITE, AT_WRITE, OP_ANY, "",
 	  "O_APPEND writes where the member last saw the end", hook_append },
 	{ "mmap-incoherent", "F11", AT_OPEN, AT_OPEN, OP_ANY, "scope ",

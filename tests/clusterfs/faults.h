@@ -56,7 +56,8 @@ enum fault_point {
 	AT_OPEN = 1u << 7,	/* mmap_mode */
 	AT_ATTR = 1u << 8,	/* st */
 	AT_READ = 1u << 9,	/* stale */
-	AT_WRITE = 1u << 10,	/* nothing (lost), at_offset (append) */
+	AT_WRITE = 1u << 10,	/* nothing (lost), size (part), at_offset
+				 * (append) */
 	AT_SEE_DATA = 1u << 11,	/* of a member: others' writes: stale */
 	AT_SEE_SIZE = 1u << 12,	/* of a member: others' sizes: stale */
 	AT_SEE_NAME = 1u << 13,	/* of a member: others' names: stale */

@@ -588,12 +588,12 @@ static void op_write(fuse_req_t req, fuse_ino_t id, const char *data,
 		fuse_reply_write(req, size);
 		return;
 	}
-	n = do_write(inode, data, size, offset, append && !ev.at_offset);
+	n = do_write(inode, data, ev.size, offset, append && !ev.at_offset);
 	if (n == -1) {
 		fuse_reply_err(req, errno);
 		return;
 	}
-	fuse_reply_write(req, n);
+	fuse_reply_write(req, n == ev.size ? size : (size_t)n);
 }
 
 /* Why does the caller close? PF_EXITING and PF_SIGNALED tell. */

@@ -60,6 +60,8 @@ table()
 	F8  | lost-locks:how=max,max=256 | 2 | lock.many=fail | - | posix-locking
 	F8  | lost-locks:how=lease,seconds=0.5 | 2 | lock.idle=fail | lock.* | cluster-lock posix-locking
 	F8  | lost-locks:how=foreign | 2 | lock.exclusion=fail lock.shared=fail | lock.* | cluster-lock posix-locking
+	F8  | confused-locks | 2 | lock.shared=fail | lock.getlk lock.flock | posix-locking
+	F8  | confused-locks:how=downgrade | 2 | lock.shared=fail | - | posix-locking
 	F9  | mixed-owner | 2 | lock.release=fail | lock.ofd lock.idle | cluster-lock posix-locking
 	F10 #2 #11 | stale-data | 2 | io.visibility=fail | io.increment io.append | posix-locking share
 	F10 #11 | stale-data:seconds=3 | 2 | io.visibility=fail | io.increment io.append | posix-locking share
@@ -69,6 +71,7 @@ table()
 	F10 | stale-names:seconds=3 | 1 | dir.visibility=slow | - |
 	F10 | stale-names:member=1,after=4 | 2 | dir.visibility=fail | - | share ?cluster-lock ?posix-locking
 	F10 | lost-writes:member=1 | 2 | io.visibility=fail | io.* mmap.* | posix-locking share
+	F10 | torn-writes | 2 | io.visibility=fail | io.* mmap.* | posix-locking share
 	F10 | append-overwrites | 2 | io.append=fail | - | share
 	F11 | mmap-incoherent | 1 | mmap.visibility=fail mmap.mixed=fail | mmap.increment |
 	F11 #21 | mmap-incoherent:scope=local | 1 | mmap.local=fail | mmap.* |

@@ -394,6 +394,28 @@ static enum verdict shared(void)
 	return GOOD;
 }
 
+static enum verdict readers(void)
+{
+	CHECK(rlock(&a, 0, 10) == 0, "the first reader");
+	MUST(rlock(&b, 0, 10) == 0, 1, "the second reader");
+	MUST(wlock(&c, 5, 1) == EAGAIN, 2, "a writer among readers");
+	return GOOD;
+}
+
+static enum verdict downgrade(void)
+{
+	CHECK(wlock(&a, 0, 10) == 0 && rlock(&a, 0, 10) == 0, "downgrade");
+	MUST(wlock(&b, 0, 10) == EAGAIN, 0, "the read lock is lost");
+	return GOOD;
+}
+
+static enum verdict unlock_of_a_part(void)
+{
+	CHECK(wlock(&a, 0, 100) == 0 && unlock(&a, 40, 20) == 0, "a hole");
+	MUST(wlock(&b, 0, 1) == EAGAIN, 0, "all of it is free");
+	return GOOD;
+}
+
 static enum verdict split(void)
 {
 	CHECK(wlock(&a, 0, 100) == 0, "whole");
@@ -1604,6 +1626,11 @@ static const struct fault_case fault_cases[] = {
 	{ "quota:op=write+mkdir", can_write, EDQUOT, exclusion },
 	{ "replaced:op=lock", file_stays, 0, data_seen },
 	{ "replaced:op=lock,how=vanish", file_stays, ENOENT, data_seen },
+	{ "confused-locks", readers, 1, exclusion },
+	{ "confused-locks:how=readers", readers, 2, data_seen },
+	{ "confused-locks:how=downgrade", downgrade, 0, exclusion },
+	{ "confused-locks:how=unlock", unlock_of_a_part, 0, exclusion },
+	{ "torn-writes", data_seen, 2, exclusion },
 	{ "offset-bits:bits=32", range64, EAGAIN, exclusion },
 	{ "offset-bits:bits=31", range64, EAGAIN, exclusion },
 	{ "offset-bits:bits=62,how=refuse", range64, EOVERFLOW, exclusion },
