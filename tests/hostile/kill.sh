@@ -91,24 +91,26 @@ leftovers()
 # The next check finds the place as if nothing had been, and leaves nothing
 next_check()
 {
-	"$PINGPONG" check --local --quick --only lock.exclusion "$place" \
-		"$again" >"$SCRATCH/next" 2>&1
+	local last=${places[-1]}
+
+	"$PINGPONG" check --local --quick --only lock.exclusion "$last" \
+		>"$SCRATCH/next" 2>&1
 	case $? in
 	0|4) ;;
 	*) echo "the next check:"; cat "$SCRATCH/next";;
 	esac
-	find "$place" -mindepth 1
+	find "$last" -mindepth 1
 	find /var/lib/pingpong -name '*.new*' -o -name '*.tmp*'
 }
 
 campaign()
 {
-	local name=$1 fn=$2 i left tried=0 survived=0 behind=0 status
-	shift 2
+	local name=$1 prepare=$2 fn=$3 i left tried=0 survived=0 behind=0 status
 
 	: >"$SCRATCH/left"
 	for ((i = 0; i < rounds; i++)); do
-		begin "$@"
+		$prepare
+		begin "${places[@]}"
 		moment
 		$fn
 		ended
@@ -159,9 +161,41 @@ pause_one()
 	kill -CONT "$pid" 2>/dev/null
 }
 
-campaign "SIGKILL, two workers" kill_one "$place" "$again"
-campaign "SIGKILL, agent and worker" kill_one h:"$place" "$again"
-campaign "SIGSTOP and SIGCONT" pause_one h:"$place" "$again"
+two_workers()
+{
+	places=("$place" "$again")
+}
+
+with_agent()
+{
+	places=("h:$place" "$again")
+}
+
+campaign "SIGKILL, two workers" two_workers kill_one
+campaign "SIGKILL, agent and worker" with_agent kill_one
+campaign "SIGSTOP and SIGCONT" with_agent pause_one
+
+# ---- the file system goes
+
+gone()
+{
+	umount -l "$MNT/node0"
+}
+
+# a cluster of its own for each
+cluster()
+{
+	unmounts
+	mounts clusterfs 2 >"$SCRATCH/mounts" 2>&1 || exit 1
+	places=("$MNT/node0" "$MNT/node1")
+}
+
+if mounts clusterfs 2 >"$SCRATCH/mounts" 2>&1; then
+	campaign "file system gone" cluster gone
+	unmounts
+else
+	skip "file system gone" "$(tail -n 1 "$SCRATCH/mounts")"
+fi
 
 # ---- the store's disk is full
 
@@ -171,9 +205,5 @@ mount -o loop "$SCRATCH/disk" /var/lib/pingpong || skip_all "no loop device"
 at_exit umount /var/lib/pingpong
 chmod 0700 /var/lib/pingpong
 dd if=/dev/zero of=/var/lib/pingpong/full bs=1k 2>/dev/null
-full_disk()
-{
-	:
-}
-campaign "store on a full disk" full_disk "$place" "$again"
+campaign "store on a full disk" two_workers true
 expect "it is said" grep -q 'No space left' "$ERR"
