@@ -36,7 +36,8 @@ check()
 	local node=$1 want=$2 name=$3
 	shift 3
 
-	run on "$node" "$PINGPONG" check --ctdb --json --quick --no-store "$@"
+	run on "$node" "$PINGPONG" check --ctdb --json --quick --timeout 100 \
+		--no-store "$@"
 	if [ "$STATUS" = "$want" ]; then
 		ok "$name"
 	else
