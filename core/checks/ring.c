@@ -111,9 +111,9 @@ static void ring_open_again(struct tevent_req *subreq);
 
 static unsigned slice_ms(const struct ringrun *rr)
 {
-	uint64_t need = run_lock_ns(rr->run) * rr->num *
-			(script_lean(rr->run) ? SLICE_TURNS_LEAN : SLICE_TURNS) /
-			1000000;
+	unsigned turns = script_lean(rr->run) ? SLICE_TURNS_LEAN
+					      : SLICE_TURNS;
+	uint64_t need = run_lock_ns(rr->run) * rr->num * turns / 1000000;
 	unsigned most = run_left_ms(rr->run) / 2;
 	uint64_t ms = rr->judged ? SLICE_FIRST_MS : SLICE_RATE_MS;
 	/* to stop and ask each takes its time */
