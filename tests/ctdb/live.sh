@@ -76,19 +76,17 @@ session()
 	client=$!
 	exec 7>"$SCRATCH/commands"
 }
+# One command at a time: smbclient sees no second line that came with the
+# first.
+turns=0
 turn()
 {
-	local before
-
-	before=$(grep -c 'getting file' "$SCRATCH/session")
-	printf 'put %s file\nget file %s\n' "$SCRATCH/data" \
-		"$SCRATCH/back" >&7
-	until_ok $PATIENCE more_than "$before" &&
-		cmp -s "$SCRATCH/data" "$SCRATCH/back"
-}
-more_than()
-{
-	[ "$(grep -c 'getting file' "$SCRATCH/session")" -gt "$1" ]
+	turns=$((turns + 1))
+	echo "put $SCRATCH/data file.$turns" >&7
+	until_ok $PATIENCE cmp -s "$SCRATCH/data" \
+		"$CLUSTER/back/share/file.$turns" || return 1
+	echo "get file.$turns $SCRATCH/got.$turns" >&7
+	until_ok $PATIENCE cmp -s "$SCRATCH/data" "$SCRATCH/got.$turns"
 }
 session
 expect "it works" turn
