@@ -22,12 +22,12 @@ SAMBA=yes SMBCONF="[global]
 [data]
 	path = $share
 	guest ok = yes
+	force user = root
 	read only = no
 	vfs objects = fileid
 	fileid:algorithm = fsname" \
 OPTIONS="CTDB_PINGPONG_RECHECK_INTERVAL=5
 CTDB_PINGPONG_MAX_AGE=0" cluster_make 3
-chmod 1777 "$CLUSTER/back/share"
 starts "two nodes with smbd are OK" 0 1
 
 # check NODE STATUS CASE ARG...: pingpong check --ctdb --json
