@@ -163,5 +163,5 @@ status_says()
 }
 expect "status names it" until_ok $PATIENCE status_says \
 	"\[data\].*$share.*No such file\|$share.*\[data\].*No such file"
-expect "the node stays OK" c wait $PATIENCE 0 1
+expect_not "this script does not refuse" said 0 'REFUSED: '
 mv "$CLUSTER/back/elsewhere" "$CLUSTER/back/share"
