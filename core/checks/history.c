@@ -370,6 +370,7 @@ static int judge_values(const struct history *h,
 			judge_read(verdict, &writes, op, same ? write : NULL);
 		} else if (same) {
 			note_wrong(verdict, HISTORY_LOST, op, write);
+			verdict->lost++;
 		} else {
 			write = op;
 		}

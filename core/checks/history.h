@@ -72,7 +72,8 @@ struct history_verdict {
 	uint64_t grants;	/* locks judged: those held for certain */
 	uint64_t overlaps;	/* of these, granted while another was held */
 	uint64_t reads;		/* judged */
-	uint64_t wrong;		/* of these; also writes that were lost */
+	uint64_t wrong;		/* of these, and writes that were lost */
+	uint64_t lost;		/* so many of them are writes */
 	/* the first of either kind, by time; other has the value 0 and the
 	 * times 0 for NOWHERE */
 	enum history_wrong lock_wrong, data_wrong;

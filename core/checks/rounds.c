@@ -225,7 +225,7 @@ static const char *expected_text(TALLOC_CTX *mem_ctx,
 		return errno_text(mem_ctx, (int)round->expected);
 	case SEE_DATA:
 		return talloc_asprintf(
-			mem_ctx, "%llu bytes, %s", n,
+			mem_ctx, "%llu byte%s, %s", n, n == 1 ? "" : "s",
 			generation_text(mem_ctx, round->req.value));
 	case SEE_SIZE:
 		return talloc_asprintf(mem_ctx, "size %llu", n);

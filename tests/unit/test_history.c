@@ -316,6 +316,7 @@ static void test_lost_update(void **state)
 	(void)state;
 	assert_int_equal(v.reads, 2);
 	assert_int_equal(v.wrong, 1);
+	assert_int_equal(v.lost, 1);
 	assert_int_equal(v.data_wrong, HISTORY_LOST);
 	assert_int_equal(v.data_op.member, 1);
 	assert_int_equal(v.data_other.member, 0);
@@ -332,6 +333,7 @@ static void test_first_is_told(void **state)
 
 	(void)state;
 	assert_int_equal(v.wrong, 2);
+	assert_int_equal(v.lost, 0);
 	assert_int_equal(v.data_op.start, 9);
 }
 
