@@ -6,9 +6,8 @@
 /*
  * First what CTDB's cluster lock depends on, then the rest by what depends on
  * it, so that a run that is short of time has told the most. What may cost a
- * worker (lock.cancel: a waiter that SIGKILL does not end) comes after all that
- * a use which is asked for by default needs; a lock that is left alone is
- * looked at before, since many are killed there.
+ * worker (lock.cancel: a waiter that SIGKILL does not end) comes last, a lock
+ * that is left alone before that, since many are killed there.
  */
 const struct check *const check_catalogue[] = {
 	&check_lock_supported,
@@ -28,8 +27,6 @@ const struct check *const check_catalogue[] = {
 	&check_io_append,
 	&check_io_increment,
 	&check_dir_visibility,
-	&check_lock_idle,
-	&check_lock_cancel,
 	&check_lock_flock,
 	&check_mmap_local,
 	&check_mmap_visibility,
@@ -39,6 +36,8 @@ const struct check *const check_catalogue[] = {
 	&check_rate_alone,
 	&check_rate_together,
 	&check_rate_recovery,
+	&check_lock_idle,
+	&check_lock_cancel,
 	NULL,
 };
 

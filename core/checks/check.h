@@ -84,6 +84,8 @@ struct check {
 	const char *remedy;	/* what to do when it fails, prose */
 	unsigned doors;
 	unsigned needs;
+	bool spare;		/* no use that is asked for by default depends
+				 * on it: comes last where time is short */
 	/*
 	 * Fills in *result, which is set to pass without evidence before.
 	 * The request fails only for want of memory.

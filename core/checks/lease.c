@@ -79,6 +79,7 @@ const struct check check_lease_break = {
 	.remedy = "Keep 'kernel oplocks = no': oplocks among Samba's own "
 		  "nodes are broken through CTDB, without leases.",
 	.doors = DOOR_COMMAND,
+	.spare = true,
 	.send = break_send,
 	.recv = rounds_recv,
 };

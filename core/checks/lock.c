@@ -143,7 +143,7 @@ static void supported_done(struct tevent_req *subreq)
 	}
 	/* what hangs once would only hang again */
 	if (++state->next < 3 && state->result->outcome != OUTCOME_HUNG &&
-	    !script_lean(state->run)) {
+	    !run_lean(state->run)) {
 		supported_next(req);
 		return;
 	}
@@ -203,7 +203,7 @@ static void exclude(struct script *s, uint64_t start, uint64_t len)
 
 	step_lock(s, A, 0, F_WRLCK, start, len, WANT_DONE);
 	means(step_lock(s, B, 0, F_WRLCK, start, len, WANT_REFUSED), LOCAL);
-	if (script_lean(s->run)) {
+	if (run_lean(s->run)) {
 		beside(step_lock(s, B, 0, F_WRLCK, last + 1, 1, WANT_DONE));
 		step_unlock(s, B, 0, last + 1, 1);
 		step_unlock(s, A, 0, start, len);
@@ -262,7 +262,7 @@ static void exclusion_build(struct script *s)
 	step_open_all(s);
 	/* the bytes of CTDB's cluster lock */
 	exclude(s, 0, 1);
-	if (script_lean(s->run)) {
+	if (run_lean(s->run)) {
 		return;
 	}
 	exclude(s, 1, 1);
@@ -327,7 +327,7 @@ static void shared_build(struct script *s)
 	      "read locks do not coexist");
 	means(step_lock(s, B, 0, F_WRLCK, 5, 1, WANT_REFUSED),
 	      "a reader does not exclude a writer");
-	if (script_lean(s->run)) {
+	if (run_lean(s->run)) {
 		return;
 	}
 	means(step_lock(s, A, 0, F_WRLCK, 0, 10, WANT_REFUSED),
@@ -403,7 +403,7 @@ static void getlk_build(struct script *s)
 	means(step_getlk(s, B, 0, 20, 5, F_UNLCK, 0, 0),
 	      "F_GETLK shows a lock that is not in the way");
 	step_unlock(s, A, 0, 10, 10);
-	if (script_lean(s->run)) {
+	if (run_lean(s->run)) {
 		return;
 	}
 	step_lock(s, A, 0, F_RDLCK, 30, 5, WANT_DONE);
@@ -451,7 +451,7 @@ static void handoff_once(struct script *s, unsigned from, unsigned to)
 	means(step_quiet(s, to, quiet_ms(s->run)), LOCAL);
 	step_unlock(s, from, 0, start, len);
 	means(step_await(s, to, WANT_DONE), "a waiter is not woken");
-	if (!script_lean(s->run)) {
+	if (!run_lean(s->run)) {
 		means(step_lock(s, from, 0, F_WRLCK, start, len, WANT_REFUSED),
 		      "a lock that was waited for does not exclude");
 	}
@@ -480,7 +480,7 @@ static void handoff_contended(struct script *s, unsigned from, unsigned to)
 static void handoff_build(struct script *s)
 {
 	bool short_one = run_level(s->run) == RUN_LIGHT ||
-			 script_lean(s->run);
+			 run_lean(s->run);
 	unsigned rounds = short_one ? 1 : 3;
 	unsigned i;
 
@@ -617,7 +617,7 @@ static void release_by_close(struct script *s)
 {
 	step_lock(s, A, 0, F_WRLCK, 0, 1, WANT_DONE);
 	step_close(s, A, 0);
-	if (script_lean(s->run)) {
+	if (run_lean(s->run)) {
 		/* less than to be refused and ask again */
 		step_pause(s, quiet_ms(s->run));
 	}
@@ -643,7 +643,7 @@ static void release_by_exit(struct script *s)
 
 static void release_not_by_fork(struct script *s)
 {
-	bool lean = script_lean(s->run);
+	bool lean = run_lean(s->run);
 
 	step_lock(s, A, 0, F_WRLCK, 0, 1, WANT_DONE);
 	if (!lean) {
@@ -730,7 +730,7 @@ static void alias(struct script *s, uint64_t high, uint64_t low)
 		      "offsets are cut: a lock far out blocks another byte");
 		step_unlock(s, B, 0, low, 1);
 	}
-	if (!script_lean(s->run)) {
+	if (!run_lean(s->run)) {
 		means(step_lock(s, B, 0, F_WRLCK, 0, EOF_LEN, WANT_REFUSED),
 		      "a lock far out does not exclude a lock on the whole "
 		      "file");
@@ -748,7 +748,7 @@ static void range64_build(struct script *s)
 
 	s->extreme = true;
 	step_open_all(s);
-	if (script_lean(s->run)) {
+	if (run_lean(s->run)) {
 		alias(s, (1ULL << 32) + 5, 5);
 		return;
 	}
@@ -810,7 +810,7 @@ static uint64_t many_count(const struct run *run)
 	/* half a second's worth of locks by what one costs here; for enough
 	 * of them up to three */
 	uint64_t fit = 500000000ULL / run_lock_ns(run);
-	uint64_t most = (script_lean(run) ? 1000000000ULL : 3000000000ULL) /
+	uint64_t most = (run_lean(run) ? 1000000000ULL : 3000000000ULL) /
 			run_lock_ns(run);
 	uint64_t count = run_level(run) == RUN_QUICK ? MANY_ENOUGH :
 			 run_level(run) == RUN_THOROUGH ? 10000 : 2000;
@@ -847,14 +847,14 @@ static void many_build(struct script *s)
 	s->extreme = true;
 	step_open_all(s);
 	many_step(s, F_WRLCK, "not so many locks can be held on one file");
-	for (i = 0; i < (script_lean(s->run) ? 1 : 16); i++) {
+	for (i = 0; i < (run_lean(s->run) ? 1 : 16); i++) {
 		uint64_t k = i == 0 ? 0 : i == 1 ? count - 1 :
 			     run_random(s->run) % count;
 
 		means(step_lock(s, B, 0, F_WRLCK, 2 * k, 1, WANT_REFUSED),
 		      "one of many held locks is lost");
 	}
-	if (!script_lean(s->run)) {
+	if (!run_lean(s->run)) {
 		means(step_lock(s, B, 0, F_WRLCK, 1, 1, WANT_DONE),
 		      "locks on many bytes cover those between them");
 		step_unlock(s, B, 0, 1, 1);
@@ -925,7 +925,7 @@ static void ofd_build(struct script *s)
 {
 	step_open_all(s);
 	exclude(s, 0, 1);
-	if (script_lean(s->run)) {
+	if (run_lean(s->run)) {
 		return;
 	}
 	exclude(s, 100, 100);
@@ -983,7 +983,7 @@ static void flock_build(struct script *s)
 	step_lock(s, A, 0, F_WRLCK, 0, EOF_LEN, WANT_DONE);
 	means(step_lock(s, B, 0, F_WRLCK, 0, EOF_LEN, WANT_REFUSED),
 	      "flock locks do not exclude other nodes");
-	if (script_lean(s->run)) {
+	if (run_lean(s->run)) {
 		return;
 	}
 	means(step_lock(s, B, 0, F_RDLCK, 0, EOF_LEN, WANT_REFUSED),
@@ -1024,6 +1024,7 @@ const struct check check_lock_flock = {
 		  "node. On some file systems (GPFS) flock is local by "
 		  "design while fcntl locks are coherent.",
 	.doors = DOOR_COMMAND,
+	.spare = true,
 	.needs = NEEDS_FLOCK,
 	.send = flock_send,
 	.recv = pairs_recv,
@@ -1105,11 +1106,11 @@ static void no_ghost(struct script *s, const char *what)
 	step_unlock(s, A, 0, 0, 1);
 	step_pause(s, quiet_ms(s->run));
 	means(step_lock(s, A, 0, F_WRLCK, 0, 1, WANT_DONE), what);
-	if (!script_lean(s->run)) {
+	if (!run_lean(s->run)) {
 		means(step_lock(s, B, 0, F_WRLCK, 0, 1, WANT_REFUSED), LOCAL);
 	}
 	step_unlock(s, A, 0, 0, 1);
-	if (!script_lean(s->run)) {
+	if (!run_lean(s->run)) {
 		means(step_lock(s, B, 0, F_WRLCK, 0, 1, WANT_DONE), what);
 		step_unlock(s, B, 0, 0, 1);
 	}
@@ -1138,7 +1139,7 @@ static void cancel_build(struct script *s)
 	step->want_errno = EINTR;
 	means(step, "a lock call that has to wait for a signal did not");
 	no_ghost(s, "a waiter that gave up gets the lock later");
-	if (s->far || !is_sample(s) || script_lean(s->run)) {
+	if (s->far || !is_sample(s) || run_lean(s->run)) {
 		return;
 	}
 

@@ -24,9 +24,6 @@
  * coordinator and the lock server */
 #define SCRIPTS_AT_ONCE 16
 
-/* From here on a check makes as few lock calls as it can */
-#define LEAN_LOCK_NS 100000000ULL
-
 /* After this long a failure is not looked for at further pairs */
 #define ENOUGH_NS 1000000000ULL
 
@@ -451,11 +448,6 @@ static void lockstep_wrong(struct lockstep_state *state,
 		means != NULL ? means : "", means != NULL ? ": " : "",
 		s->evidence.member, operation_full_text(s, &about->req),
 		expected, seen);
-}
-
-bool script_lean(const struct run *run)
-{
-	return run_lock_ns(run) > LEAN_LOCK_NS;
 }
 
 /* There is no answer */
@@ -1177,7 +1169,7 @@ static bool can_start(const struct many_state *state,
 /* One pair only, since there is no time for more: at the best slow */
 static void many_judge_lean(struct many_state *state)
 {
-	if (!script_lean(state->run) ||
+	if (!run_lean(state->run) ||
 	    state->result->outcome != OUTCOME_PASS) {
 		return;
 	}
@@ -1278,7 +1270,7 @@ static void many_done(struct tevent_req *subreq)
 	    script->outcome == OUTCOME_UNSUPPORTED ||
 	    (script->outcome == OUTCOME_FAIL &&
 	     ring_now() - state->begin_ns > ENOUGH_NS) ||
-	    script_lean(state->run)) {
+	    run_lean(state->run)) {
 		state->stop = true;
 	}
 	TALLOC_FREE(script->answers);

@@ -175,10 +175,6 @@ struct tevent_req *singles_send(TALLOC_CTX *mem_ctx,
 /* Take over what came of a script into a check's result, if it is worse */
 void result_take(struct check_result *result, const struct script *script);
 
-/* Lock calls cost so much that a check makes the fewest that prove anything,
- * with one pair */
-bool script_lean(const struct run *run);
-
 /* Upper end of the 95 % confidence interval of the violation rate after
  * this many trials (Clopper-Pearson, one-sided; 1 - 0.05^(1/n) for none) */
 double violation_bound(uint64_t trials, uint64_t violations);

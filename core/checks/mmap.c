@@ -124,6 +124,7 @@ const struct check check_mmap_visibility = {
 		  "a local disk; 'use mmap = no' with 'tdb mutexes = false' is "
 		  "for where that cannot be.",
 	.doors = DOOR_AGENT | DOOR_COMMAND,
+	.spare = true,
 	.needs = NEEDS_MMAP | NEEDS_IO,
 	.send = visibility_send,
 	.recv = rounds_recv,
@@ -239,6 +240,7 @@ const struct check check_mmap_local = {
 		  "'tdb mutexes = false' in ctdb.conf, which is about a "
 		  "hundred times slower and does not reach ctdbd itself.",
 	.doors = DOOR_AGENT | DOOR_COMMAND,
+	.spare = true,
 	.needs = NEEDS_MMAP | NEEDS_IO,
 	.send = local_send,
 	.recv = rounds_recv,
@@ -332,6 +334,7 @@ const struct check check_mmap_mixed = {
 		  "needs it. Do not let programs map files of the share on "
 		  "one node that another node writes.",
 	.doors = DOOR_COMMAND,
+	.spare = true,
 	.needs = NEEDS_MMAP | NEEDS_IO,
 	.send = mixed_send,
 	.recv = rounds_recv,

@@ -111,7 +111,7 @@ static void ring_open_again(struct tevent_req *subreq);
 
 static unsigned slice_ms(const struct ringrun *rr)
 {
-	unsigned turns = script_lean(rr->run) ? SLICE_TURNS_LEAN
+	unsigned turns = run_lean(rr->run) ? SLICE_TURNS_LEAN
 					      : SLICE_TURNS;
 	uint64_t need = run_lock_ns(rr->run) * rr->num * turns / 1000000;
 	unsigned most = run_left_ms(rr->run) / 2;
@@ -841,7 +841,7 @@ static bool slices_enough(const struct ringrun_state *state)
 	}
 	if (elapsed_ms >= rr->max_ms) {
 		return rr->turns >= rr->least ||
-		       elapsed_ms >= rr->most_ms || script_lean(rr->run);
+		       elapsed_ms >= rr->most_ms || run_lean(rr->run);
 	}
 	return rr->turns >= rr->enough;
 }
@@ -1397,6 +1397,7 @@ const struct check check_mmap_increment = {
 		  "lie on this file system; better: keep them on a local "
 		  "disk.",
 	.doors = DOOR_COMMAND,
+	.spare = true,
 	.needs = NEEDS_LOCKS | NEEDS_BYTES | NEEDS_MMAP,
 	.send = mmap_increment_send,
 	.recv = ringrun_recv,
@@ -1437,7 +1438,7 @@ static struct tevent_req *rate_send(TALLOC_CTX *mem_ctx,
 	if (tevent_req_nomem(nums, req)) {
 		return tevent_req_post(req, ev);
 	}
-	if (script_lean(run)) {
+	if (run_lean(run)) {
 		result->outcome = OUTCOME_SKIPPED;
 		result->why = "too few turns a second: see lock.ring";
 		tevent_req_done(req);
@@ -1582,6 +1583,7 @@ const struct check check_rate_alone = {
 	.remedy = "Nothing to do. Compare with an earlier run of the same "
 		  "places.",
 	.doors = DOOR_COMMAND,
+	.spare = true,
 	.needs = NEEDS_LOCKS | NEEDS_BYTES,
 	.send = rate_alone_send,
 	.recv = ringrun_recv,
@@ -1598,6 +1600,7 @@ const struct check check_rate_together = {
 		  "node. A deep drop with passing checks: see lock.ring for "
 		  "the time of a turn.",
 	.doors = DOOR_COMMAND,
+	.spare = true,
 	.needs = NEEDS_LOCKS | NEEDS_BYTES,
 	.send = rate_together_send,
 	.recv = ringrun_recv,
@@ -1612,6 +1615,7 @@ const struct check check_rate_recovery = {
 	.remedy = "A rate that stays low although nobody else is there: the "
 		  "lock server still asks nodes that have gone.",
 	.doors = DOOR_COMMAND,
+	.spare = true,
 	.needs = NEEDS_LOCKS | NEEDS_BYTES,
 	.send = rate_recovery_send,
 	.recv = ringrun_recv,

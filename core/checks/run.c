@@ -34,6 +34,9 @@
 #define APPEAR_MS 3000
 #define APPEAR_STEP_MS 20
 
+/* From here on a check makes as few lock calls as it can */
+#define LEAN_LOCK_NS 100000000ULL
+
 /* From here on members do not queue for locks at the same time */
 #define SLOW_LOCK_NS 200000000ULL
 
@@ -236,6 +239,11 @@ void run_note_lock(struct run *run, uint64_t ns)
 uint64_t run_lock_ns(const struct run *run)
 {
 	return run->locks > 0 ? run->lock_sum_ns / run->locks + 1 : 1;
+}
+
+bool run_lean(const struct run *run)
+{
+	return run_lock_ns(run) > LEAN_LOCK_NS;
 }
 
 double *run_rates(struct run *run)
@@ -1442,6 +1450,25 @@ static void run_keep_locked(struct tevent_req *subreq)
 	run_next_check(req);
 }
 
+/* Where each lock takes long, those come last that may be spared. */
+static void run_spare(struct run_result *result, size_t next)
+{
+	size_t i, j;
+
+	for (i = next; i < result->num_results; i++) {
+		struct check_result *res = result->results[i];
+
+		if (res->check->spare) {
+			continue;
+		}
+		for (j = i; j > next && result->results[j - 1]->check->spare;
+		     j--) {
+			result->results[j] = result->results[j - 1];
+		}
+		result->results[j] = res;
+	}
+}
+
 static void run_next_check(struct tevent_req *req)
 {
 	struct run_state *state = tevent_req_data(req, struct run_state);
@@ -1458,6 +1485,9 @@ static void run_next_check(struct tevent_req *req)
 	if (run_keeper(run) != RUN_KEEPERS && run_wants_keepers(state)) {
 		run_keep(req, run_keeper(run));
 		return;
+	}
+	if (run_lean(run)) {
+		run_spare(result, state->next);
 	}
 	while (state->next < result->num_results) {
 		res = result->results[state->next++];

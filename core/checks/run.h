@@ -188,6 +188,10 @@ void run_note_lock(struct run *run, uint64_t ns);
 /* The mean of such times (ns, at least 1): what a lock costs here */
 uint64_t run_lock_ns(const struct run *run);
 
+/* Lock calls cost so much that a check makes the fewest that prove anything,
+ * with one pair */
+bool run_lean(const struct run *run);
+
 /* Turns a second of the ring alone [0] and together [1] as far as a check of
  * this run has measured them, else 0; the checks rate.* share them. */
 double *run_rates(struct run *run);
