@@ -498,15 +498,15 @@ static const char *parse_timeout(TALLOC_CTX *mem_ctx, const char *text,
 	char *end = NULL;
 	long seconds = 0;
 
-	if (text != NULL) {
-		seconds = strtol(text, &end, 10);
+	if (text == NULL) {
+		return "expected --timeout S";
 	}
-	if (end == NULL || *end != '\0' || seconds < 1 ||
+	seconds = strtol(text, &end, 10);
+	if (end == text || *end != '\0' || seconds < 1 ||
 	    seconds > MAX_TIMEOUT_S) {
 		return talloc_asprintf(mem_ctx, "--timeout '%s': expected "
 				       "seconds, 1 to %u",
-				       text != NULL ? text : "",
-				       MAX_TIMEOUT_S);
+				       text, MAX_TIMEOUT_S);
 	}
 	*ms = (unsigned)seconds * 1000;
 	return NULL;

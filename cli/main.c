@@ -162,11 +162,16 @@ char *cli_worker(TALLOC_CTX *mem_ctx)
 
 const char *cli_store_error(int err)
 {
-	if (err == EPERM) {
+	switch (err) {
+	case EPERM:
 		return "it, or what is in it, belongs to somebody else or is "
 		       "open to others (expected modes 0700 and 0600)";
+	case EACCES:
+		return "no permission (to root only a policy refuses it: "
+		       "SELinux, AppArmor)";
+	default:
+		return strerror(err);
 	}
-	return strerror(err);
 }
 
 int cli_finish(int status)

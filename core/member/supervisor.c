@@ -51,6 +51,7 @@ struct supervisor {
 	bool finishing;			/* it is removing that */
 	bool silent;			/* a call got no answer in time */
 	bool stuck;
+	int exec_err;			/* why the last worker was none, or 0 */
 	struct kill_state *killing;	/* or NULL */
 	json_t *told;			/* the last answer, or NULL */
 };
@@ -61,6 +62,7 @@ struct spawning {
 	const struct supervisor *sv;
 	int sock;
 	pid_t parent;
+	int err;			/* errno of an exec that failed */
 };
 
 /*
@@ -70,7 +72,7 @@ struct spawning {
  */
 static int become_worker(void *private_data)
 {
-	const struct spawning *spawning = private_data;
+	struct spawning *spawning = private_data;
 	const struct supervisor *sv = spawning->sv;
 
 	setpgid(0, 0);
@@ -83,17 +85,20 @@ static int become_worker(void *private_data)
 		_exit(1);
 	}
 	execl(sv->worker, "pingpong-worker", sv->path, (char *)NULL);
+	spawning->err = errno;
 	_exit(127);
 }
 
 /*
  * As vfork: with many members, copying this process's pages for each worker
- * would be a fifth of a check's time. Returns the pid, or -1 with errno.
+ * would be a fifth of a check's time. Returns the pid, or -1 with errno; an exec
+ * that failed is in sv->exec_err.
  */
-static pid_t spawn_process(const struct supervisor *sv, int sock)
+static pid_t spawn_process(struct supervisor *sv, int sock)
 {
 	char stack[SPAWN_STACK] __attribute__((aligned(16)));
-	struct spawning spawning = { sv, sock, getpid() };
+	struct spawning spawning = { .sv = sv, .sock = sock,
+				     .parent = getpid() };
 	sigset_t all, before;
 	pid_t pid;
 	int err;
@@ -103,6 +108,7 @@ static pid_t spawn_process(const struct supervisor *sv, int sock)
 	pid = clone(become_worker, stack + sizeof(stack),
 		    CLONE_VM | CLONE_VFORK | SIGCHLD, &spawning);
 	err = errno;
+	sv->exec_err = spawning.err;
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	errno = err;
 	return pid;
@@ -373,6 +379,22 @@ struct tevent_req *supervisor_start_send(TALLOC_CTX *mem_ctx,
 	return req;
 }
 
+/* The worker has ended before it said a word */
+static char *start_ended(TALLOC_CTX *mem_ctx, const struct supervisor *sv)
+{
+	bool denied = sv->exec_err == EACCES || sv->exec_err == EPERM;
+
+	if (sv->exec_err == 0) {
+		return talloc_asprintf(mem_ctx, "its worker '%s' ended at once",
+				       sv->worker);
+	}
+	return talloc_asprintf(
+		mem_ctx, "its worker '%s' can't be run: %s%s", sv->worker,
+		strerror(sv->exec_err),
+		!denied ? "" : " (by its mode, its directory's, a mount "
+			       "option noexec, or a policy: SELinux, AppArmor)");
+}
+
 static void start_done(struct tevent_req *subreq)
 {
 	struct tevent_req *req = tevent_req_callback_data(subreq,
@@ -397,9 +419,7 @@ static void start_done(struct tevent_req *subreq)
 	}
 	if (ret == ECONNRESET) {
 		state->stack = "";
-		state->why = talloc_asprintf(
-			state, "its worker ended at once: is '%s' there, and "
-			"may this user run it?", sv->worker);
+		state->why = start_ended(state, sv);
 	}
 	if (ret == 0) {
 		ret = (int)json_integer_value(
